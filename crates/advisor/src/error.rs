@@ -13,138 +13,70 @@ use tidetable_store::StoreError;
 /// The result of a measurement.
 pub type Result<T, E = AdvisorError> = std::result::Result<T, E>;
 
-/// Why layouts could not be measured.
+/// Why layouts could not be measured. Each message says what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum AdvisorError {
     /// No table of the job can be measured.
     #[error(
         "job {job} has no table that is loaded from files: only those can be measured; derived tables follow from them"
     )]
-    NothingToMeasure {
-        /// The job.
-        job: String,
-    },
+    NothingToMeasure { job: String },
     /// A layout that the job does not have.
     #[error("job {job} has no table {name} that is loaded from files; those it has: {}", known.join(", "))]
-    UnknownLayout {
-        /// The job.
-        job: String,
-        /// As asked for.
-        name: String,
-        /// The tables that could be asked for.
-        known: Vec<String>,
-    },
+    UnknownLayout { job: String, name: String, known: Vec<String> },
     /// A candidate whose source the job does not have.
     #[error(
         "layout {layout} is from source {source_name}, which the job does not have; name one that it has in `from`"
     )]
-    UnknownSource {
-        /// The layout.
-        layout: String,
-        /// The source.
-        source_name: String,
-    },
+    UnknownSource { layout: String, source_name: String },
     /// A layout that does not compile.
     #[error("layout {layout}: {}", errors.first().map(ToString::to_string).unwrap_or_default())]
-    Layout {
-        /// The layout.
-        layout: String,
-        /// All its errors.
-        errors: Vec<LayoutError>,
-    },
+    Layout { layout: String, errors: Vec<LayoutError> },
     /// No row of the inputs was accepted.
     #[error(
         "no row was measured: {read} rows were read, {rejected} of them rejected; run `tidetable check JOB --data` to see why"
     )]
-    NoRows {
-        /// Rows read.
-        read: u64,
-        /// Rows rejected.
-        rejected: u64,
-    },
+    NoRows { read: u64, rejected: u64 },
     /// The directory for the encoded layouts.
     #[error("the directory for encoded layouts below {}: {source}; set TMPDIR to a directory with space", path.display())]
-    Temporary {
-        /// Where it was to be made.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
+    Temporary { path: PathBuf, source: std::io::Error },
     /// A table whose cells do not tell when they were written.
     #[error("the cells of table {table} have no times: `tidetable compare JOB` measures writes from the job's inputs")]
-    NoTimes {
-        /// The table.
-        table: String,
-    },
+    NoTimes { table: String },
     /// Records that cannot be read back.
     #[error("layout {layout}: {source}")]
-    Decode {
-        /// The layout.
-        layout: String,
-        /// The cause.
-        source: DecodeError,
-    },
-    /// A predicate that is none over the records of a layout.
+    Decode { layout: String, source: DecodeError },
+    /// A predicate that is not valid over the records of a layout.
     #[error("query {query}: {source}")]
-    Predicate {
-        /// The query.
-        query: String,
-        /// The cause.
-        source: ExpressionError,
-    },
+    Predicate { query: String, source: ExpressionError },
     /// A parameter of a query that has no value.
     #[error(
         "query {query}: ${name} is neither a column of the source nor second, minute, hour, day, week or month; give it a list in `params`"
     )]
-    Parameter {
-        /// The query.
-        query: String,
-        /// The parameter.
-        name: String,
-    },
+    Parameter { query: String, name: String },
     /// A query that the file of queries does not have.
     #[error("there is no query {name}; those of the file of queries: {}", known.join(", "))]
-    UnknownQuery {
-        /// As asked for.
-        name: String,
-        /// The queries that could be asked for.
-        known: Vec<String>,
-    },
+    UnknownQuery { name: String, known: Vec<String> },
     /// A generated job that is invalid.
     #[error(transparent)]
     Job(#[from] JobError),
     /// A job file that cannot be made of another.
     #[error("no job file can be made of it: {reason}")]
-    Written {
-        /// What is wrong.
-        reason: String,
-    },
+    Written { reason: String },
     /// Prices that cannot be read.
     #[error("{}: {reason}", path.display())]
-    Prices {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
+    Prices { path: PathBuf, reason: String },
     /// A file of an encoded layout.
     #[error("file {id} of an encoded layout: {source}; try again, and report this as a defect if it stays")]
-    File {
-        /// Its name.
-        id: String,
-        /// The cause.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    File { id: String, source: Box<dyn std::error::Error + Send + Sync> },
     /// Records of a query that cannot be filtered.
     #[error(transparent)]
     Arrow(#[from] arrow::error::ArrowError),
     /// A block of cells that could not be compressed.
     #[error("cells could not be compressed: {reason}; measure without packed sizes, or report this as a defect")]
-    Compression {
-        /// What the library said.
-        reason: String,
-    },
+    Compression { reason: String },
     /// The measurement was stopped.
     #[error("{0}; nothing was written")]
     Stopped(#[from] Stopped),
@@ -166,6 +98,11 @@ impl From<BlobError> for AdvisorError {
 }
 
 impl AdvisorError {
+    /// That a temporary directory, or a file in it, could not be written.
+    pub(crate) fn temporary(source: std::io::Error) -> Self {
+        Self::Temporary { path: std::env::temp_dir(), source }
+    }
+
     /// The exit code of a command that ends with it: 2 if what was asked for is wrong, 128 and the signal if it was stopped.
     pub fn exit_code(&self) -> u8 {
         match self {

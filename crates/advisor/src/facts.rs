@@ -16,14 +16,14 @@ impl DataFacts {
     }
 }
 
-/// The data of one table.
+/// What the rows of one table are in its layout: the subject of rules that need data.
 #[derive(Debug, Clone, Default)]
 pub struct TableFacts {
-    /// Its name.
+    /// The table's name in the job file.
     pub name: String,
     /// Source rows that were encoded.
     pub source_rows: u64,
-    /// Rows.
+    /// Distinct row keys with a cell.
     pub rows: u64,
     /// Cells, before garbage collection.
     pub cells: u64,
@@ -37,7 +37,7 @@ pub struct TableFacts {
     pub largest_row: RowFacts,
     /// The row with most cells.
     pub fullest_row: RowFacts,
-    /// The largest cell.
+    /// The cell with most bytes of value.
     pub largest_cell: CellFacts,
     /// The row whose events have most distinct seconds.
     pub longest_row: RowFacts,
@@ -115,7 +115,7 @@ impl Default for RowGrowth {
 }
 
 impl RowGrowth {
-    /// All together.
+    /// By what the bytes of the row grow: the product of the factors.
     pub fn factor(&self) -> f64 {
         self.entities * self.rate * self.time
     }
@@ -148,12 +148,12 @@ pub(crate) fn short(number: f64) -> String {
 /// How much of a table a query reads, from best to worst.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reads {
-    /// Single rows.
+    /// Single rows: every key range holds one key.
     Point,
-    /// Ranges of keys.
+    /// Ranges of keys that begin with a fixed column or time.
     #[default]
     Range,
-    /// All rows.
+    /// All rows: the query fixes nothing that leads the key.
     Scan,
 }
 
@@ -171,7 +171,7 @@ impl Reads {
 /// What a query reads of a table: medians over what was drawn for it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryFacts {
-    /// Its name.
+    /// Its name in the file of queries.
     pub name: String,
     /// How much it reads.
     pub reads: Reads,
@@ -183,11 +183,11 @@ pub struct QueryFacts {
     pub newest: bool,
     /// Whether it must see the rows it reads at one instant.
     pub atomic: bool,
-    /// Rows it reads.
+    /// Rows in its key ranges.
     pub rows: u64,
-    /// Cells it reads.
+    /// Cells of these rows, wanted or not.
     pub cells: u64,
-    /// Values it returns.
+    /// Values of the wanted columns in the records that match.
     pub values: u64,
     /// Key ranges it reads.
     pub ranges: u64,
@@ -195,14 +195,14 @@ pub struct QueryFacts {
     pub aggregate: Option<&'static str>,
 }
 
-/// A row.
+/// A row that stands out, such as the largest of its table; without a key if the table has none.
 #[derive(Debug, Clone, Default)]
 pub struct RowFacts {
-    /// Its key.
+    /// Its row key, as bytes.
     pub key: Vec<u8>,
     /// Bytes of its cells.
     pub bytes: u64,
-    /// Its cells.
+    /// The number of its cells, versions included.
     pub cells: u64,
     /// Cells in the second half of its time.
     pub later_cells: u64,
@@ -216,12 +216,12 @@ pub struct RowFacts {
     pub last: i64,
 }
 
-/// A cell.
+/// A cell that stands out, such as the largest of its table.
 #[derive(Debug, Clone, Default)]
 pub struct CellFacts {
     /// Key of its row.
     pub key: Vec<u8>,
-    /// Family and qualifier.
+    /// Family and qualifier as `family:qualifier`.
     pub column: String,
     /// Bytes of its value.
     pub bytes: u64,
@@ -230,7 +230,7 @@ pub struct CellFacts {
 /// How the writes of a table spread.
 #[derive(Debug, Clone, Default)]
 pub struct WriteFacts {
-    /// Slices with writes.
+    /// Slices of time in which a source row is written.
     pub slices: u64,
     /// Slices before which keys are known, so that these can be cut into ranges.
     pub cut_slices: u64,
@@ -265,11 +265,11 @@ pub enum RejectKind {
 /// Rows that cannot be encoded for one reason.
 #[derive(Debug, Clone)]
 pub struct RejectFacts {
-    /// The reason.
+    /// The limit or the delimiter that rejects them.
     pub kind: RejectKind,
     /// The column at fault.
     pub column: String,
-    /// Rows.
+    /// Source rows that are rejected for it.
     pub rows: u64,
     /// One of the values.
     pub example: String,
@@ -291,7 +291,7 @@ pub struct FieldFacts {
 pub struct ValueFacts {
     /// As the key has it.
     pub text: String,
-    /// Its source rows.
+    /// Source rows that have it.
     pub rows: u64,
     /// The second of its first event.
     pub first: i64,
@@ -314,31 +314,41 @@ pub(crate) const FEWEST_NEW: usize = 20;
 pub(crate) const SEQUENTIAL: f64 = 0.9;
 
 impl FieldFacts {
-    /// Of the values that are first seen later than others: those that are greater than all before them, and all. Values of one
-    /// second have no order. `None` unless all are numbers.
-    pub(crate) fn in_order(&self) -> Option<(usize, usize)> {
-        let numbers: Option<Vec<(i64, u128)>> =
-            self.values.iter().map(|value| Some((value.first, value.text.parse().ok()?))).collect();
-        let numbers = numbers?;
+    /// How many of the values that are first seen later than others are greater than all before them. Values of one second
+    /// have no order. `None` unless all are numbers.
+    pub(crate) fn in_order(&self) -> Option<NewValues> {
+        let numbers = self.values.iter().map(|value| Some((value.first, value.text.parse().ok()?)));
+        let numbers: Vec<(i64, u128)> = numbers.collect::<Option<_>>()?;
         let first = numbers.first()?.0;
-        let (mut greatest_before, mut greatest, mut second, mut greater, mut new) = (0, 0, first, 0, 0);
+
+        let mut new = NewValues { all: 0, greater: 0 };
+        let (mut greatest_before, mut greatest, mut second) = (0, 0, first);
         for (seen, number) in numbers {
             if seen != second {
                 (greatest_before, second) = (greatest, seen);
             }
             if seen != first {
-                new += 1;
-                greater += usize::from(number > greatest_before);
+                new.all += 1;
+                new.greater += usize::from(number > greatest_before);
             }
             greatest = greatest.max(number);
         }
-        Some((greater, new))
+        Some(new)
     }
 
     /// Whether the values are numbers that come in sequence.
     pub(crate) fn is_sequential(&self) -> bool {
-        self.in_order().is_some_and(|(greater, new)| new >= FEWEST_NEW && greater as f64 >= SEQUENTIAL * new as f64)
+        let Some(NewValues { all, greater }) = self.in_order() else { return false };
+        all >= FEWEST_NEW && greater as f64 >= SEQUENTIAL * all as f64
     }
+}
+
+/// The values of a column that are first seen in a later second than the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NewValues {
+    pub(crate) all: usize,
+    /// Those that are greater than all values of earlier seconds.
+    pub(crate) greater: usize,
 }
 
 impl TableFacts {

@@ -11,15 +11,13 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::error::Result;
 use crate::facts::{CellFacts, FieldFacts, PairFacts, RowFacts, TableFacts, ValueFacts};
 use crate::spread::Axis;
-use crate::trial::{Row, TrialTable, Visitor, Write};
+use crate::trial::{Row, TIMESTAMP_BYTES, TrialTable, Visitor};
 
 /// Most values of a column of the row key that are kept.
 const MOST_VALUES: usize = 1 << 20;
 /// Bytes that a field of a protobuf message has beside its value: its number and its length, a byte each for the first 15
 /// fields and for values below 128 bytes.
 const FIELD_BYTES: u64 = 2;
-/// Bytes of a cell's timestamp.
-const TIMESTAMP_BYTES: u64 = 8;
 
 /// A part of the row key that prints a column.
 struct KeyColumn {
@@ -34,7 +32,7 @@ struct KeyColumn {
     complete: bool,
 }
 
-/// What is known so far.
+/// Collects the [`TableFacts`] of a layout as its cells and rows go by.
 pub(crate) struct Survey<'a> {
     layout: &'a Layout,
     axis: Axis,
@@ -62,27 +60,14 @@ pub(crate) struct Survey<'a> {
 impl<'a> Survey<'a> {
     pub(crate) fn new(encoded: &'a TrialTable, axis: Axis) -> Self {
         let layout = &encoded.layout;
-        let kind_of = |name: &str| {
-            let mut fields = layout.source().fields.iter();
-            fields.find(|field| field.name == name).map_or(FieldType::Text, |field| field.kind)
-        };
-        let parts = template_parts(&layout.spec().row_key);
-        let columns = parts.iter().enumerate().filter_map(|(part, content)| {
-            let PartContent::Field { name, form } = &content.content else { return None };
-            let kind = kind_of(name);
-            // Values of times and hashes are as many as rows, and no rule asks for them.
-            let asked = !matches!(kind, FieldType::Timestamp | FieldType::Date)
-                && !matches!(form, FieldForm::Hash | FieldForm::Salt(_) | FieldForm::BigEndian);
-            let is_text = kind == FieldType::Text;
-            let (values, last) = (HashMap::new(), None);
-            asked.then(|| KeyColumn { part, name: name.clone(), is_text, values, last, complete: true })
-        });
-        let columns: Vec<KeyColumn> = columns.collect();
-        let adjacent = columns.windows(2).enumerate().filter_map(|(at, pair)| match pair {
-            [left, right] if left.is_text && right.is_text => Some((at, HashSet::new())),
-            _ => None,
-        });
-        let pairs = adjacent.collect();
+        let columns = KeyColumn::all(layout);
+        let mut pairs = Vec::new();
+        for (at, pair) in columns.windows(2).enumerate() {
+            if pair.iter().all(|column| column.is_text) {
+                pairs.push((at, HashSet::new()));
+            }
+        }
+
         let facts = TableFacts {
             name: encoded.name.clone(),
             source_rows: encoded.stats.rows_accepted,
@@ -141,35 +126,43 @@ impl<'a> Survey<'a> {
         self.times.clear();
     }
 
-    fn see_row(&mut self, row: &Row<'_>) {
-        let seconds = |write: Option<&Write>| write.map_or(0, |write| write.second);
-        let (first, last) = (seconds(row.writes.first()), seconds(row.writes.last()));
+    /// What stands out of a row, without its key.
+    fn facts_of(&self, row: &Row<'_>) -> RowFacts {
+        let [first, last] = [row.writes.first(), row.writes.last()].map(|write| write.map_or(0, |write| write.second));
         let middle = (first + (last - first) / 2) * SECOND;
-        let (mut distinct, mut slices, mut most) = (0, 0, 0);
+
+        let (mut seconds, mut slices) = (0, 0);
         let (mut second, mut slice) = (None, 0..0);
         for write in row.writes {
             if !slice.contains(&write.second) {
                 slice = self.axis.slice_with(write.second).1;
                 slices += 1;
             }
-            distinct += u64::from(second.replace(write.second) != Some(write.second));
-            most = write.rows.max(most);
+            seconds += u64::from(second.replace(write.second) != Some(write.second));
         }
-        let seen = RowFacts {
+
+        RowFacts {
             key: Vec::new(),
             bytes: row.bytes.total(),
             cells: row.cells,
             later_cells: self.timestamps.iter().filter(|time| **time > middle).count() as u64,
-            seconds: distinct,
+            seconds,
             slices,
             span: (last - first) * SECOND,
             last: last * SECOND,
-        };
+        }
+    }
+
+    /// Keeps the row where it is the most of its table by some measure.
+    fn see_row(&mut self, row: &Row<'_>) {
+        let seen = self.facts_of(row);
+        let most = row.writes.iter().map(|write| write.rows).max().unwrap_or(0);
         let facts = &mut self.facts;
         if most > self.most_in_second {
             self.most_in_second = most;
             facts.overwritten_key = row.key.to_vec();
         }
+
         for (kept, number) in [
             (&mut facts.longest_row, (|row: &RowFacts| row.seconds) as fn(&RowFacts) -> u64),
             (&mut facts.rewritten, |row: &RowFacts| row.slices),
@@ -183,30 +176,66 @@ impl<'a> Survey<'a> {
     }
 
     pub(crate) fn finish(self) -> TableFacts {
-        let declared = &self.layout.spec().families;
-        let has = |row: &Vec<bool>, family: usize| row.get(family).copied().unwrap_or_default();
-        let meet = |one, other| self.together.iter().any(|row| has(row, one) && has(row, other));
+        let apart = self.apart();
+        let mut pairs = Vec::with_capacity(self.pairs.len());
+        for (at, seen) in &self.pairs {
+            if let Some([left, right]) = self.columns.get(*at..*at + 2) {
+                let (left, right) = (left.name.clone(), right.name.clone());
+                pairs.push(PairFacts { left, right, pairs: seen.len() as u64 });
+            }
+        }
+
+        let fields = self.columns.into_iter().map(KeyColumn::finish).collect();
+        TableFacts { apart, pairs, fields, ..self.facts }
+    }
+
+    /// Pairs of families that both have cells, and no row has cells of both.
+    fn apart(&self) -> Vec<(String, String)> {
+        let families = &self.layout.spec().families;
         let mut apart = Vec::new();
-        for (at, one) in declared.iter().enumerate() {
-            for (other_at, other) in declared.iter().enumerate().skip(at + 1) {
-                if meet(at, at) && meet(other_at, other_at) && !meet(at, other_at) {
+        for (at, one) in families.iter().enumerate() {
+            for (other_at, other) in families.iter().enumerate().skip(at + 1) {
+                let are_filled = self.meet(at, at) && self.meet(other_at, other_at);
+                if are_filled && !self.meet(at, other_at) {
                     apart.push((one.name.clone(), other.name.clone()));
                 }
             }
         }
-        let name = |at: usize| self.columns.get(at).map(|column| column.name.clone()).unwrap_or_default();
-        let pairs = self.pairs.iter().map(|(at, seen)| PairFacts {
-            left: name(*at),
-            right: name(at + 1),
-            pairs: seen.len() as u64,
-        });
-        let pairs = pairs.collect();
-        let fields = self.columns.into_iter().map(KeyColumn::finish).collect();
-        TableFacts { apart, pairs, fields, ..self.facts }
+        apart
+    }
+
+    /// Whether a row has cells of both families.
+    fn meet(&self, family: usize, other: usize) -> bool {
+        let mut rows = self.together.iter();
+        rows.any(|row| [family, other].iter().all(|at| row.get(*at).copied().unwrap_or_default()))
     }
 }
 
 impl KeyColumn {
+    /// The columns of a layout's row key whose values rules ask for, from left to right.
+    fn all(layout: &Layout) -> Vec<Self> {
+        let mut columns = Vec::new();
+        for (part, content) in template_parts(&layout.spec().row_key).iter().enumerate() {
+            let PartContent::Field { name, form } = &content.content else { continue };
+            let field = layout.source().fields.iter().find(|field| field.name == *name);
+            let kind = field.map_or(FieldType::Text, |field| field.kind);
+            // Values of times and hashes are as many as rows, and no rule asks for them.
+            let is_time = matches!(kind, FieldType::Timestamp | FieldType::Date);
+            if is_time || matches!(form, FieldForm::Hash | FieldForm::Salt(_) | FieldForm::BigEndian) {
+                continue;
+            }
+            columns.push(Self {
+                part,
+                name: name.clone(),
+                is_text: kind == FieldType::Text,
+                values: HashMap::new(),
+                last: None,
+                complete: true,
+            });
+        }
+        columns
+    }
+
     fn see(&mut self, value: &[u8], first: i64, rows: u64) {
         match &mut self.last {
             Some((last, seen, count)) if last == value => {
@@ -255,6 +284,7 @@ impl Visitor for Survey<'_> {
         if cell.timestamp > 0 {
             self.timestamps.push(cell.timestamp);
         }
+
         let same = self.versions > 0 && self.column.0 == cell.family && self.column.1 == cell.qualifier;
         if !same {
             if self.column.0 != cell.family || self.times.is_empty() {
@@ -270,6 +300,7 @@ impl Visitor for Survey<'_> {
             self.column.1.extend_from_slice(cell.qualifier);
             self.versions = 0;
         }
+
         self.versions += 1;
         self.facts.most_versions = self.facts.most_versions.max(self.versions);
         self.field_bytes += FIELD_BYTES + bytes;
@@ -284,11 +315,14 @@ impl Visitor for Survey<'_> {
             self.facts.cells += row.cells;
             self.facts.bytes += row.bytes.total();
             self.facts.name_bytes += row.bytes.family + row.bytes.qualifier;
+
             self.end_family();
-            let cells = |(family, events): &(usize, usize)| {
-                ((row.key.len() + family + 1) as u64 + TIMESTAMP_BYTES) * *events as u64
-            };
-            self.facts.message_bytes += self.events.iter().map(cells).sum::<u64>() + self.field_bytes;
+            self.facts.message_bytes += self.field_bytes;
+            for (family, events) in &self.events {
+                let cell_bytes = (row.key.len() + family + 1) as u64 + TIMESTAMP_BYTES;
+                self.facts.message_bytes += cell_bytes * *events as u64;
+            }
+
             if row.key.len() > self.facts.longest_key.len() {
                 self.facts.longest_key = row.key.to_vec();
             }
@@ -296,6 +330,7 @@ impl Visitor for Survey<'_> {
                 self.together.insert(self.families.clone());
             }
         }
+
         self.see_row(row);
         self.families.fill(false);
         self.timestamps.clear();

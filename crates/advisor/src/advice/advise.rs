@@ -8,7 +8,7 @@ use crate::advice::apart::Apart;
 use crate::advice::generate::{Proposed, proposals};
 use crate::advice::keys::Columns;
 use crate::advice::pairs::{Pairs, pairs};
-use crate::advice::pass::{Asking, Found, Part, Pass};
+use crate::advice::pass::{Asking, Part, Pass};
 use crate::advice::wants::wants;
 use crate::error::{AdvisorError, Result};
 use crate::growth::Demand;
@@ -36,18 +36,7 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     let first = Candidate::of_job(asking.job, &[])?.remove(0);
     let entity = entity(&first, asking.workload);
     let specs = draw_specs(&asking.workload.queries, &first.schema)?;
-    let profiled: Vec<String> = first
-        .schema
-        .fields
-        .iter()
-        .enumerate()
-        .filter_map(|(at, field)| {
-            let is_drawn = asking.workload.queries.iter().any(|query| query.predicate.contains(&field.name));
-            let is_scaled = asking.workload.scale.entities.iter().any(|(name, _)| *name == field.name);
-            let is_counted = is_drawn || is_scaled || entity.contains(&field.name);
-            (at != first.schema.time && is_counted).then(|| field.name.clone())
-        })
-        .collect();
+    let profiled = profiled_columns(&first, &entity, asking.workload);
     let pass = Pass { asking, specs: &specs, profiled: &profiled };
 
     // What the source holds: a pass with a single layout.
@@ -57,6 +46,7 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     let scale = &asking.workload.scale.entities;
     let columns = Columns { schema: &first.schema, profile, entity: &entity, scale };
     let demand = Demand::new(asking.workload, profile, known.rows);
+
     let mut candidates = Vec::new();
     for mut proposed in proposals(&columns, &wants, demand.writes_per_second, demand.kept_rows) {
         of_source(asking.job, &mut proposed);
@@ -71,33 +61,29 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     // A file of tables is read in the order of their names.
     candidates.sort_by(|a, b| a.name.cmp(&b.name));
     let entities = entity.iter().map(|name| profile.distinct(name)).fold(1.0, f64::max);
-    let part = |most: f64| Part::new(profile, entities, most);
-    let ranking = part(RANKED.min(profile.rows as f64 * asking.sample.fraction).max(ENOUGH));
-    let number = |name: &str| columns.number(name);
+    let ranking = RANKED.min(profile.rows as f64 * asking.sample.fraction).max(ENOUGH);
+    let ranking = Part::new(profile, entities, ranking);
+    let full = Part::new(profile, entities, MEASURED);
+
     let ranked = pass.measured(&first.schema, &candidates, known.rows, &ranking, RANKED_DRAWS)?;
-    let order = ranked.finalists(asking, &number);
-    let best: Vec<Proposed> = order.iter().take(FULL).filter_map(|at| candidates.get(*at).cloned()).collect();
-    let full = part(MEASURED);
-    let measured = if ranking == full && candidates.len() <= FULL {
-        None
-    } else {
-        let mut best = best;
-        best.sort_by(|a, b| a.name.cmp(&b.name));
-        Some(pass.measured(&first.schema, &best, known.rows, &full, MEASURED_DRAWS)?)
-    };
-    let rows =
-        |found: &Found| found.comparison.layouts.iter().map(|it| it.measured.source_rows).max().unwrap_or_default();
-    let ranked_rows = rows(&ranked);
+    let order = ranked.finalists(asking, &columns);
+    let ranked_rows = ranked.source_rows();
     let mut refused = ranked.refused.clone();
-    let found = measured.unwrap_or(ranked);
-    let pairs = if asking.most_tables > 1 { pairs(found.pairing(asking, &number)) } else { Pairs::default() };
+
+    let found = if ranking == full && candidates.len() <= FULL {
+        ranked
+    } else {
+        let mut best: Vec<Proposed> = order.iter().take(FULL).filter_map(|at| candidates.get(*at).cloned()).collect();
+        best.sort_by(|a, b| a.name.cmp(&b.name));
+        pass.measured(&first.schema, &best, known.rows, &full, MEASURED_DRAWS)?
+    };
+
+    let pairs = if asking.most_tables > 1 { pairs(found.pairing(asking, &columns)) } else { Pairs::default() };
     refused.extend(pairs.refused);
-    let candidates = order.into_iter().filter_map(|at| candidates.get(at).cloned()).collect();
-    let rows = [ranked_rows, rows(&found), profile.rows];
     Ok(Advice {
-        candidates,
+        candidates: order.into_iter().filter_map(|at| candidates.get(at).cloned()).collect(),
         refused,
-        rows,
+        rows: [ranked_rows, found.source_rows(), profile.rows],
         comparison: found.comparison,
         economy: found.economy,
         pairs: pairs.found,
@@ -107,21 +93,36 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     })
 }
 
-/// The columns that tell what a row is about: those of the job's row key, and where none of these is what the workload counts, what
-/// it counts, too. Else readings of many would share a row.
+/// The columns whose values are counted: those that a query or the scale of the workload names, and those of the entity.
+fn profiled_columns(first: &Candidate, entity: &[String], workload: &Workload) -> Vec<String> {
+    let mut profiled = Vec::new();
+    for (at, field) in first.schema.fields.iter().enumerate() {
+        let is_drawn = workload.queries.iter().any(|query| query.predicate.contains(&field.name));
+        let is_scaled = workload.scale.entities.iter().any(|(name, _)| *name == field.name);
+        if at != first.schema.time && (is_drawn || is_scaled || entity.contains(&field.name)) {
+            profiled.push(field.name.clone());
+        }
+    }
+    profiled
+}
+
+/// The columns that tell what a row is about: those of the job's row key, and those that the workload counts if the row key
+/// has none of them. Without these, readings of several entities would share a row.
 fn entity(first: &Candidate, workload: &Workload) -> Vec<String> {
-    let fields = &first.schema.fields;
-    let is_column =
-        |name: &String| fields.iter().enumerate().any(|(at, it)| at != first.schema.time && it.name == *name);
-    let mut entity: Vec<String> = first.key_columns().into_iter().filter(is_column).collect();
-    let scaled: Vec<String> = workload.scaled_columns().into_iter().filter(is_column).collect();
+    let columns = first.schema.fields.iter().enumerate().filter(|(at, _)| *at != first.schema.time);
+    let columns: Vec<&String> = columns.map(|(_, field)| &field.name).collect();
+    let mut entity = first.key_columns();
+    entity.retain(|name| columns.contains(&name));
+    let mut scaled = workload.scaled_columns();
+    scaled.retain(|name| columns.contains(&name));
+
     if scaled.iter().all(|name| !entity.contains(name)) {
         entity.extend(scaled);
     }
     entity
 }
 
-/// Names the source of a candidate, and what the first table takes of it.
+/// Adds the `from` and `where` of the first table that is loaded from files: a candidate takes the same source rows.
 fn of_source(job: &Job, proposed: &mut Proposed) {
     let Some(table) = job.tables.iter().find(|table| Candidate::of_table(table).is_some()) else { return };
     if let Some(candidate) = Candidate::of_table(table) {

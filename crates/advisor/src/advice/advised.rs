@@ -11,7 +11,8 @@ use crate::advice::refused::Refused;
 use crate::comparison::{Comparison, Economy};
 use crate::error::Result;
 
-/// Layouts for a workload.
+/// The layouts proposed for a workload, with what was measured of the best and what they cost: the result of
+/// [`advise`](crate::advice::advise).
 #[derive(Debug, Clone)]
 pub struct Advice {
     /// Candidates that were ranked, the best first.
@@ -20,9 +21,9 @@ pub struct Advice {
     pub refused: Vec<Refused>,
     /// Source rows on which candidates were ranked, on which the best were measured, and all.
     pub rows: [u64; 3],
-    /// The best of them.
+    /// The best candidates, at most five, measured on the larger sample.
     pub comparison: Comparison,
-    /// What they cost.
+    /// Loads, nodes and monthly prices of the layouts of `comparison`, in its order.
     pub economy: Economy,
     /// Pairs of tables that cost less than the best alone, cheapest first.
     pub pairs: Vec<Pair>,
@@ -56,15 +57,17 @@ impl Advice {
     /// The job file `text` under another name, with the winners instead of its tables.
     ///
     /// # Errors
-    /// If `text` is no TOML.
+    /// If `text` is not valid TOML.
     pub fn job_of_winners(&self, text: &str, name: &str) -> Result<String> {
         let second = self.pairs.first().map(|pair| pair.second);
         let other = if let Some(Second::Layout(at)) = second { Some(at) } else { None };
         let layouts = [Some(self.chosen()), other].into_iter().flatten();
         let chosen: Vec<&Proposed> = layouts.filter_map(|at| self.proposed(at)).collect();
+
         if let Some(tables) = self.tables_apart() {
             return job_with(text, name, &self.schema, &tables.iter().collect::<Vec<_>>());
         }
+
         let job = job_with(text, name, &self.schema, &chosen)?;
         let Some(first) = self.proposed(self.chosen()) else { return Ok(job) };
         match second {
@@ -104,15 +107,14 @@ impl Advice {
         let layout = self.comparison.layouts.iter().find(|layout| layout.measured.layout == first.name);
         let row_key = layout.map(|layout| without_time(&layout.layout)).unwrap_or_default();
         let time = self.schema.fields.get(self.schema.time).map(|field| field.name.clone()).unwrap_or_default();
-        let column = |qualifier: &str, value: &str| {
-            Table::from_iter([("qualifier".to_owned(), qualifier.into()), ("value".to_owned(), value.into())])
-        };
+
         let except = first.key.iter().cloned().chain([time.clone()]).map(Value::from).collect::<Vec<_>>();
-        let mut each = column("{column}", "{value}");
+        let mut each = column_section("{column}", "{value}");
         each.insert("each".to_owned(), "*".into());
         each.insert("except".to_owned(), except.into());
-        let columns = vec![Value::from(column("time", &format!("{{{time}}}"))), each.into()];
+        let columns = vec![Value::from(column_section("time", &format!("{{{time}}}"))), each.into()];
         let family = Table::from_iter([("columns".to_owned(), Value::Array(columns))]);
+
         let sql = format!("SELECT * FROM {}", quoted(&first.name));
         let query = Table::from_iter([("sql".to_owned(), sql.into())]);
         Table::from_iter([
@@ -123,4 +125,9 @@ impl Advice {
             ("families".to_owned(), Table::from_iter([("d".to_owned(), family.into())]).into()),
         ])
     }
+}
+
+/// A column of a family as a job file declares it, by the templates of its qualifier and value.
+fn column_section(qualifier: &str, value: &str) -> Table {
+    Table::from_iter([("qualifier".to_owned(), qualifier.into()), ("value".to_owned(), value.into())])
 }

@@ -21,16 +21,12 @@ impl Apart {
     /// The kinds of a source, if each query fixes the column that tells them apart, or wants columns of one kind alone.
     pub(super) fn of(kinds: Option<&Kinds>, wants: &[Want], schema: &SourceSchema) -> Option<Self> {
         let kinds = kinds?;
-        let is_of_one = |want: &Want| {
-            let is_of = |kind: &&Kind| want.columns.iter().any(|name| kind.columns.contains(name));
-            want.bounds.fixed.contains(&kinds.column) || kinds.kinds.iter().filter(is_of).count() == 1
-        };
         let field = schema.fields.iter().find(|field| field.name == kinds.column)?;
-        let are_apart = !wants.is_empty() && wants.iter().all(is_of_one);
+        let are_apart = !wants.is_empty() && wants.iter().all(|want| wants_one_of(kinds, want));
         are_apart.then(|| Self { kinds: kinds.clone(), kind: field.kind })
     }
 
-    /// How many tables they are.
+    /// The number of kinds, of which each gets a table.
     pub(super) fn count(&self) -> usize {
         self.kinds.kinds.len()
     }
@@ -57,9 +53,10 @@ impl Apart {
         let suffix = kind.values.iter().map(|value| word(value)).collect::<Vec<_>>().join("_");
 
         let mut section = proposed.section.clone();
-        let own = self.predicate(kind);
-        let before = section.get("where").and_then(Value::as_str);
-        let predicate = before.map_or_else(|| own.clone(), |before| format!("({before}) and {own}"));
+        let mut predicate = self.predicate(kind);
+        if let Some(before) = section.get("where").and_then(Value::as_str) {
+            predicate = format!("({before}) and {predicate}");
+        }
         section.insert("where".to_owned(), predicate.into());
         section.insert("row_key".to_owned(), row_key.into());
         if let Some(Value::Array(except)) = column_of(&mut section).and_then(|column| column.get_mut("except")) {
@@ -68,17 +65,17 @@ impl Apart {
         if let Some(name) = message_of(&mut section) {
             *name = Value::from(format!("{}_{suffix}", name.as_str().unwrap_or_default()));
         }
+
         let key = proposed.key.iter().filter(|name| **name != self.kinds.column).cloned().collect();
         Proposed { name: format!("{}_{suffix}", proposed.name), section, key, left_out }
     }
 
-    /// Which rows are of a kind.
+    /// The SQL predicate that the rows of a kind satisfy.
     fn predicate(&self, kind: &Kind) -> String {
-        let literal = |value: &String| match self.kind {
-            FieldType::Text => format!("'{}'", value.replace('\'', "''")),
-            _ => value.clone(),
-        };
-        let values: Vec<String> = kind.values.iter().map(literal).collect();
+        let mut values = kind.values.clone();
+        if self.kind == FieldType::Text {
+            values.iter_mut().for_each(|value| *value = format!("'{}'", value.replace('\'', "''")));
+        }
         let column = quoted(&self.kinds.column);
         match values.as_slice() {
             [only] => format!("{column} = {only}"),
@@ -88,15 +85,25 @@ impl Apart {
 
     /// What tells the kinds apart, in words.
     pub(super) fn text(&self) -> String {
-        let of_kind = |kind: &Kind| {
-            format!("{} where it is {} ({} rows)", kind.columns.join(", "), kind.values.join(" or "), kind.rows)
-        };
-        let kinds: Vec<String> = self.kinds.kinds.iter().map(of_kind).collect();
+        let mut kinds = Vec::new();
+        for kind in &self.kinds.kinds {
+            let (columns, values) = (kind.columns.join(", "), kind.values.join(" or "));
+            kinds.push(format!("{columns} where it is {values} ({} rows)", kind.rows));
+        }
         format!("`{}` decides what is filled: {}; each query wants one of these", self.kinds.column, kinds.join("; "))
     }
 }
 
-/// The only column of a section.
+/// Whether a query fixes the column that tells the kinds apart, or wants columns of one kind alone.
+fn wants_one_of(kinds: &Kinds, want: &Want) -> bool {
+    let mut wanted = 0;
+    for kind in &kinds.kinds {
+        wanted += usize::from(want.columns.iter().any(|name| kind.columns.contains(name)));
+    }
+    want.bounds.fixed.contains(&kinds.column) || wanted == 1
+}
+
+/// The only column of the only family of a table's section.
 fn column_of(section: &mut Table) -> Option<&mut Value> {
     section.get_mut("families")?.as_table_mut()?.iter_mut().next()?.1.get_mut("columns")?.get_mut(0)
 }

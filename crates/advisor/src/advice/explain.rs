@@ -11,7 +11,7 @@ use crate::growth::KeyShape;
 /// Values of the salt that is offered for a series that one node does not take.
 const LEAST_SALTS: f64 = 2.0;
 
-/// Why a layout is chosen.
+/// Why a layout is chosen, as sentences with their figures: what `advise` prints below its table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Explanation {
     /// The choice and its price.
@@ -45,6 +45,7 @@ impl Advice {
         };
         let name = &layout.measured.layout;
         let currency = &prices.currency;
+
         if let Some(pair) = self.pairs.first() {
             let [first, second] = &pair.names;
             let what = match pair.second {
@@ -54,6 +55,7 @@ impl Advice {
             };
             return format!("{what} wins: {:.0} {currency} a month on {}.", pair.month, nodes_text(pair.nodes));
         }
+
         match (&cost.unservable, cost.errors) {
             (Some(reason), _) => format!("no layout serves this workload; {name} comes closest: {reason}."),
             (None, 1..) => format!("rules refuse every layout; {name} is the cheapest of them."),
@@ -122,6 +124,7 @@ impl Advice {
         let next = self.economy.scores.iter().position(|score| score.place == place)?;
         let (cost, name) = (self.economy.costs.get(next)?, &self.comparison.layouts.get(next)?.measured.layout);
         let currency = &prices.currency;
+
         if let Some(pair) = self.pairs.first() {
             let alone = match cost.standing() {
                 Some(reason) => reason,
@@ -129,6 +132,7 @@ impl Advice {
             };
             return Some(format!("the best alone is {name}: {alone}."));
         }
+
         let best = self.economy.costs.get(self.best())?;
         Some(match criterion(best, cost) {
             Some(Criterion::Class) => {
@@ -185,16 +189,17 @@ impl Advice {
         let source = layout.layout.source();
         let time = source.fields.get(source.time).map(|field| field.name.as_str()).unwrap_or_default();
         let salts = nodes.ceil().max(LEAST_SALTS);
-        let loads = workload.queries.iter().zip(self.loads()).enumerate();
-        // A salt of one table changes nothing for the queries that the other answers.
-        let is_by_second = |place: usize| self.pairs.first().is_some_and(|pair| pair.is_by_second(place));
-        let costs = loads.filter(|(place, _)| !is_by_second(*place)).filter_map(|(_, (query, load))| {
-            let load = load?;
+
+        let mut costs = Vec::new();
+        for (place, (query, load)) in workload.queries.iter().zip(self.loads()).enumerate() {
+            // A salt of one table changes nothing for the queries that the other answers.
+            let is_by_second = self.pairs.first().is_some_and(|pair| pair.is_by_second(place));
+            let Some(load) = load.filter(|_| !is_by_second) else { continue };
             let salted = QueryLoad { read_kib: load.read_kib * salts, ..load };
-            let nodes = [salted, load].map(|load| load_text(load.nodes(prices)));
-            Some(format!("{} {} nodes instead of {}", query.name, nodes[0], nodes[1]))
-        });
-        let costs: Vec<String> = costs.collect();
+            let [salted, unsalted] = [salted, load].map(|load| load_text(load.nodes(prices)));
+            costs.push(format!("{} {salted} nodes instead of {unsalted}", query.name));
+        }
+
         let read = match costs.is_empty() {
             true => String::new(),
             false => format!(", and each query of it then reads {salts:.0} ranges: {}", costs.join(", ")),
@@ -208,15 +213,12 @@ impl Advice {
 
     fn method(&self) -> String {
         let [ranked, measured, all] = self.rows;
-        let of =
-            |rows: u64| if rows < all { format!("a sample of {rows} of {all} rows") } else { format!("{all} rows") };
-        format!(
-            "{} layouts were ranked on {}, the best {} of them measured on {}",
-            self.candidates.len(),
-            of(ranked),
-            self.comparison.layouts.len(),
-            of(measured)
-        )
+        let [ranked, measured] = [ranked, measured].map(|rows| match rows {
+            rows if rows < all => format!("a sample of {rows} of {all} rows"),
+            _ => format!("{all} rows"),
+        });
+        let (candidates, best) = (self.candidates.len(), self.comparison.layouts.len());
+        format!("{candidates} layouts were ranked on {ranked}, the best {best} of them measured on {measured}")
     }
 }
 

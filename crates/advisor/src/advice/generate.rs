@@ -22,10 +22,10 @@ const ENDLESS_EVENTS: f64 = 1000.0;
 /// Values of a salt.
 const SALTS: u32 = 3;
 
-/// A proposed layout.
+/// A layout proposed for a workload, as the section of a job file that declares its table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposed {
-    /// Name of its table: what it is, in words.
+    /// Name of its table: the columns and the bucket of its key, then its packing, as in `meter_day_cells`.
     pub name: String,
     /// Its section of a job file.
     pub section: Table,
@@ -35,13 +35,13 @@ pub struct Proposed {
     pub left_out: Vec<String>,
 }
 
-/// A part of time that has a row of its own.
+/// A bucket of time: the events of an entity within it share a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Bucket {
     name: &'static str,
     /// The template behind the name of the column; empty for no time at all.
     form: &'static str,
-    /// Microseconds.
+    /// Microseconds; 0 if the row is of one event, or of all of them.
     length: i64,
     window: &'static str,
     /// The format of what tells events of a bucket apart, to the minute.
@@ -88,6 +88,7 @@ pub(super) fn proposals(columns: &Columns<'_>, wants: &[Want], rate: f64, kept_r
                 found.push(proposed(columns, &order, bucket, packing));
             }
         }
+
         if is_time_first && order.after.is_empty() {
             // Nothing to promote: a salt is what is left.
             let mut salted = proposed(columns, &order, event(columns), Packing::Cells);
@@ -98,11 +99,14 @@ pub(super) fn proposals(columns: &Columns<'_>, wants: &[Want], rate: f64, kept_r
             found.push(salted);
         }
     }
-    // Where rules refuse a row for ever it is listed, so that nobody wonders why it was left out.
-    let is_refused = kept_rows / entities >= ENDLESS_EVENTS;
-    let is_whole = |order: &KeyOrder| is_refused && !order.before.is_empty() && order.after.is_empty();
-    let order = columns.orders(wants).into_iter().find(is_whole);
-    found.extend(order.map(|order| proposed(columns, &order, ALL, Packing::Cells)));
+
+    // A row for all events of an entity is listed where rules refuse it, so that nobody wonders why it was left out.
+    if kept_rows / entities >= ENDLESS_EVENTS {
+        let orders = columns.orders(wants);
+        let whole = orders.iter().find(|order| !order.before.is_empty() && order.after.is_empty());
+        found.extend(whole.map(|order| proposed(columns, order, ALL, Packing::Cells)));
+    }
+
     name_messages(&mut found);
     found
 }
@@ -125,29 +129,32 @@ fn event(columns: &Columns<'_>) -> Bucket {
 fn buckets(columns: &Columns<'_>, wants: &[Want], order: &KeyOrder, rate: f64) -> Vec<Bucket> {
     let single = event(columns);
     let mut found = vec![single];
-    let is_newest = |want: &Want| want.newest && order.before.iter().all(|name| want.bounds.fixed.contains(name));
-    if single.form == EVENT.form && !order.before.is_empty() && wants.iter().any(is_newest) {
+
+    let mut wanted = wants.iter().filter(|want| order.before.iter().all(|name| want.bounds.fixed.contains(name)));
+    if single.form == EVENT.form && !order.before.is_empty() && wanted.any(|want| want.newest) {
         found.push(NEWEST_FIRST);
     }
-    let events = |bucket: &Bucket| rate * bucket.length as f64 / SECOND as f64;
-    let longer = [HOURS, DAYS, WEEKS, MONTHS].into_iter().filter(|bucket| {
-        let is_worth = (FEWEST_EVENTS..=MOST_EVENTS).contains(&events(bucket));
-        is_worth && bucket.length > columns.profile.step && bucket.form != single.form
-    });
-    // Of time-first keys one is enough to say why they are refused.
-    found.extend(longer.filter(|bucket| !order.before.is_empty() || *bucket == DAYS));
+
+    for bucket in [HOURS, DAYS, WEEKS, MONTHS] {
+        let events = rate * bucket.length as f64 / SECOND as f64;
+        let is_longer = bucket.length > columns.profile.step && bucket.form != single.form;
+        // Of time-first keys one is enough to say why they are refused.
+        let is_tried = !order.before.is_empty() || bucket == DAYS;
+        if (FEWEST_EVENTS..=MOST_EVENTS).contains(&events) && is_longer && is_tried {
+            found.push(bucket);
+        }
+    }
     found
 }
 
 /// The columns that are neither in the key nor the time.
 fn values<'a>(columns: &Columns<'a>, key: &[String]) -> Vec<&'a Field> {
-    let fields = columns.schema.fields.iter().enumerate();
-    let is_value = |(at, field): &(usize, &Field)| *at != columns.schema.time && !key.contains(&field.name);
-    fields.filter(is_value).map(|(_, field)| field).collect()
+    let fields = columns.schema.fields.iter().enumerate().filter(|(at, _)| *at != columns.schema.time);
+    fields.map(|(_, field)| field).filter(|field| !key.contains(&field.name)).collect()
 }
 
-/// The packings to try. Of a single value a column for each time is tried, and no versions: these are for corrections of a value.
-/// A message of all events of a row is none of them: each event would read and write it again.
+/// The packings to try. A single value gets a column for each time rather than versions, which are for corrections of a value.
+/// A message of all events of a row is not tried: each event would read and write it again.
 fn packings(columns: &Columns<'_>, order: &KeyOrder, bucket: Bucket) -> Vec<Packing> {
     let values = values(columns, &order.columns());
     let is_event = bucket.length == 0;
@@ -209,11 +216,13 @@ fn proposed(columns: &Columns<'_>, order: &KeyOrder, bucket: Bucket, packing: Pa
             column.insert("message".to_owned(), MESSAGE.into());
         }
     }
+
     let mut family = Table::from_iter([("columns".to_owned(), Value::Array(vec![column.into()]))]);
     let has_versions = packing == Packing::Cells && bucket.length > 0;
     if bucket != ALL && !has_versions {
         family.insert("gc".to_owned(), "maxversions=1".into());
     }
+
     let families = Table::from_iter([(FAMILY.to_owned(), family.into())]);
     let section = Table::from_iter([
         ("row_key".to_owned(), parts.join("#").into()),
@@ -223,12 +232,12 @@ fn proposed(columns: &Columns<'_>, order: &KeyOrder, bucket: Bucket, packing: Pa
     Proposed { name: words.join("_"), section, key, left_out: Vec::new() }
 }
 
-/// A name as part of that of a table.
+/// A column's name as a word of a table's name: at most 12 characters, each a letter, a digit or `-`.
 pub(super) fn word(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(12).collect()
 }
 
-/// Numbers the messages of keys with other columns: they hold other values.
+/// Numbers the messages of layouts whose keys have other columns: they hold other values, so they are other types.
 fn name_messages(proposed: &mut [Proposed]) {
     let mut known: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     for proposed in proposed {

@@ -14,16 +14,18 @@ const FOLLOWING: [&str; 10] =
 /// The job file `text` with the tables `proposed` instead of its own, and without what follows tables.
 ///
 /// # Errors
-/// If `text` is no TOML.
+/// If `text` is not valid TOML.
 pub fn job_with(text: &str, name: &str, schema: &SourceSchema, proposed: &[&Proposed]) -> Result<String> {
     let mut job = parsed(text)?;
     FOLLOWING.iter().for_each(|section| drop(job.remove(*section)));
     job.insert("name".to_owned(), name.into());
+
     job.remove("messages");
     let messages: Table = proposed.iter().filter_map(|proposed| message(schema, proposed)).collect();
     if !messages.is_empty() {
         job.insert("messages".to_owned(), messages.into());
     }
+
     let tables = proposed.iter().map(|it| (it.name.clone(), it.section.clone().into()));
     job.insert("tables".to_owned(), tables.collect::<Table>().into());
     printed(&job)
@@ -32,7 +34,7 @@ pub fn job_with(text: &str, name: &str, schema: &SourceSchema, proposed: &[&Prop
 /// The job file `text` with one more entry of a section.
 ///
 /// # Errors
-/// If `text` is no TOML.
+/// If `text` is not valid TOML.
 pub(super) fn with_entry(text: &str, section: &str, name: String, entry: Table) -> Result<String> {
     let mut job = parsed(text)?;
     let section = job.entry(section.to_owned()).or_insert_with(|| Value::Table(Table::new()));
@@ -53,12 +55,12 @@ fn printed(job: &Table) -> Result<String> {
 /// The message that a layout holds, if it holds one: what its key does not.
 fn message(schema: &SourceSchema, proposed: &Proposed) -> Option<(String, Value)> {
     let mut section = proposed.section.clone();
-    let fields = schema.fields.iter().enumerate();
-    let is_held = |name: &String| !proposed.key.contains(name) && !proposed.left_out.contains(name);
-    let values = fields.filter(|(at, field)| *at != schema.time && is_held(&field.name));
-    let numbers: Table =
-        (1..).zip(values).map(|(number, (_, field))| (field.name.clone(), Value::Integer(number))).collect();
     let name = message_of(&mut section)?.as_str()?.to_owned();
+
+    let columns = schema.fields.iter().enumerate().filter(|(at, _)| *at != schema.time);
+    let names = columns.map(|(_, field)| field.name.clone());
+    let held = names.filter(|name| !proposed.key.contains(name) && !proposed.left_out.contains(name));
+    let numbers: Table = held.zip((1..).map(Value::Integer)).collect();
     let fields = Table::from_iter([("fields".to_owned(), numbers.into())]);
     Some((name, fields.into()))
 }
@@ -76,7 +78,7 @@ pub(super) fn without_time(layout: &Layout) -> String {
     columns.filter_map(|part| template.get(part.span.clone())).collect::<Vec<_>>().join("#")
 }
 
-/// A name in SQL.
+/// A name as a quoted identifier of SQL.
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -17,11 +17,15 @@ const DIGITS: usize = 10;
 pub(super) struct KeyOrder {
     /// Columns before the time.
     pub(super) before: Vec<String>,
-    /// Columns behind it.
+    /// Columns behind the time; a prefix of the key does not select by them.
     pub(super) after: Vec<String>,
 }
 
 impl KeyOrder {
+    fn time_last(before: Vec<String>) -> Self {
+        Self { before, after: Vec::new() }
+    }
+
     /// All columns, from left to right.
     pub(super) fn columns(&self) -> Vec<String> {
         [self.before.clone(), self.after.clone()].concat()
@@ -34,7 +38,7 @@ pub(super) struct Columns<'a> {
     pub(super) profile: &'a Profile,
     /// Those that tell what a row is about.
     pub(super) entity: &'a [String],
-    /// How many values columns will have.
+    /// The number of distinct values that the workload declares for a column, by its name.
     pub(super) scale: &'a [(String, f64)],
 }
 
@@ -57,13 +61,12 @@ impl Columns<'_> {
         self.profile.distinct(name).max(declared)
     }
 
-    /// From common to granular, tenants first.
+    /// The columns from common to granular, by their number of distinct values, with tenants first.
     fn sorted(&self, mut names: Vec<String>) -> Vec<String> {
-        let place = |name: &str| self.schema.fields.iter().position(|field| field.name == name);
+        names.sort_by_cached_key(|name| self.schema.fields.iter().position(|field| field.name == *name));
         names.sort_by(|one, other| {
-            let first = is_tenant(other).cmp(&is_tenant(one));
-            let common = self.profile.distinct(one).total_cmp(&self.profile.distinct(other));
-            first.then(common).then(place(one).cmp(&place(other)))
+            let by_tenant = is_tenant(other).cmp(&is_tenant(one));
+            by_tenant.then(self.profile.distinct(one).total_cmp(&self.profile.distinct(other)))
         });
         names.dedup();
         names
@@ -96,39 +99,48 @@ impl Columns<'_> {
     /// The orders to try: for each query what it fixes first, then the rest of the entity, with the time at the end or right
     /// behind what is fixed; where queries share columns, these first. The last begins with the time.
     pub(super) fn orders(&self, wants: &[Want]) -> Vec<KeyOrder> {
-        let mut found: Vec<KeyOrder> = Vec::new();
-        let mut add = |before: Vec<String>, after: Vec<String>| {
-            let order = KeyOrder { before, after };
-            if !found.contains(&order) {
-                found.push(order);
-            }
-        };
-        let fixed: Vec<Vec<String>> =
-            wants.iter().map(|want| want.fixed(|name| self.is_key(name))).filter(|fixed| !fixed.is_empty()).collect();
-        let without = |all: &[String], some: &[String]| -> Vec<String> {
-            all.iter().filter(|name| !some.contains(name)).cloned().collect()
-        };
-        for own in &fixed {
-            let rest = self.sorted(without(self.entity, own));
-            let whole = [self.sorted(own.clone()), rest.clone()].concat();
-            add(whole.clone(), Vec::new());
-            for shared in
-                fixed.iter().filter(|other| other.len() < own.len() && other.iter().all(|it| own.contains(it)))
-            {
-                let own_rest = self.sorted(without(own, shared));
-                add([self.sorted(shared.clone()), own_rest, rest.clone()].concat(), Vec::new());
-            }
-            if !rest.is_empty() {
-                add(self.sorted(own.clone()), rest);
-            }
-        }
-        add(self.sorted(self.entity.to_vec()), Vec::new());
+        let mut fixed: Vec<Vec<String>> = wants.iter().map(|want| want.fixed(|name| self.is_key(name))).collect();
+        fixed.retain(|columns| !columns.is_empty());
+
+        let mut orders: Vec<KeyOrder> = fixed.iter().flat_map(|columns| self.orders_for(columns, &fixed)).collect();
+        orders.push(KeyOrder::time_last(self.sorted(self.entity.to_vec())));
         if fixed.is_empty() {
-            permutations(self.entity).into_iter().for_each(|order| add(order, Vec::new()));
+            orders.extend(permutations(self.entity).into_iter().map(KeyOrder::time_last));
         }
-        add(Vec::new(), self.sorted(self.entity.to_vec()));
-        found
+        orders.push(KeyOrder { before: Vec::new(), after: self.sorted(self.entity.to_vec()) });
+
+        let mut distinct: Vec<KeyOrder> = Vec::new();
+        for order in orders {
+            if !distinct.contains(&order) {
+                distinct.push(order);
+            }
+        }
+        distinct
     }
+
+    /// The orders for a query that fixes `columns`; `fixed` are the columns of all queries.
+    fn orders_for(&self, columns: &[String], fixed: &[Vec<String>]) -> Vec<KeyOrder> {
+        let first = self.sorted(columns.to_vec());
+        let rest = self.sorted(without(self.entity, columns));
+        let mut orders = vec![KeyOrder::time_last([first.clone(), rest.clone()].concat())];
+
+        for shared in fixed {
+            if shared.len() < columns.len() && shared.iter().all(|name| columns.contains(name)) {
+                let others = self.sorted(without(columns, shared));
+                orders.push(KeyOrder::time_last([self.sorted(shared.clone()), others, rest.clone()].concat()));
+            }
+        }
+
+        if !rest.is_empty() {
+            orders.push(KeyOrder { before: first, after: rest });
+        }
+        orders
+    }
+}
+
+/// The names of `all` that are not among `some`, in their order.
+fn without(all: &[String], some: &[String]) -> Vec<String> {
+    all.iter().filter(|name| !some.contains(name)).cloned().collect()
 }
 
 /// Whether the values of a column are numbers that come in sequence.

@@ -6,6 +6,7 @@ use tidetable_job::workload::{Query, Workload};
 use tidetable_layout::time::{DAY, SECOND};
 
 use crate::advice::job_text::without_time;
+use crate::advice::keys::Columns;
 use crate::advice::refused::Refused;
 use crate::comparison::{Answer, Comparison, Economy};
 use crate::cost::{ALIKE, Cost, Prices, QueryLoad, Unservable, sorted_alike};
@@ -19,26 +20,26 @@ const MOST_DAYS: f64 = 7.0;
 const SECONDS_A_DAY: f64 = (DAY / SECOND) as f64;
 const KIB: f64 = 1024.0;
 
-/// Two tables that answer together.
+/// Two tables that hold what is written, of which each query asks one: the one in which it sees fewer bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
     /// Index of the layout of the first.
     pub first: usize,
-    /// The second.
+    /// What the second table is made from.
     pub second: Second,
-    /// Names of both.
+    /// Names of the first table and of the second.
     pub names: [String; 2],
-    /// Their row keys.
+    /// Templates of the row keys of these.
     pub row_keys: [String; 2],
     /// For each query, whether the second answers it.
     pub by_second: Vec<bool>,
-    /// For each query, its load.
+    /// For each query, its load on the table that answers it.
     pub loads: Vec<QueryLoad>,
     /// What writes and storage take of both.
     pub kept: [TableLoad; 2],
     /// Nodes of a cluster, packed by Snappy.
     pub nodes: f64,
-    /// A month of all clusters, packed by Snappy.
+    /// Price of a month of all clusters, in the currency of the price list, packed by Snappy.
     pub month: f64,
     /// Bytes that queries see a second.
     pub bytes_seen: f64,
@@ -50,6 +51,15 @@ impl Pair {
     /// Whether the second table answers the query at this place.
     pub(super) fn is_by_second(&self, place: usize) -> bool {
         self.by_second.get(place).copied().unwrap_or_default()
+    }
+
+    fn is_made_daily(&self) -> bool {
+        self.second == Second::Days
+    }
+
+    /// Nodes that the queries of both tables take.
+    fn read_load(&self, prices: &Prices) -> f64 {
+        self.loads.iter().map(|load| load.nodes(prices)).sum()
     }
 }
 
@@ -69,7 +79,7 @@ pub struct TableLoad {
 }
 
 impl TableLoad {
-    /// The load of a table of one layout.
+    /// The load of the table of a layout, without that of its queries.
     pub(super) fn of(cost: &Cost, demand: &Demand, prices: &Prices) -> Self {
         let of_queries: f64 = cost.queries.iter().map(|query| query.nodes(prices)).sum();
         Self {
@@ -115,21 +125,20 @@ struct Candidate {
 /// Pairs of tables that cost less than the best alone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pairs {
-    /// The cheapest first.
+    /// Ascending by their price of a month.
     pub(super) found: Vec<Pair>,
     /// Tables that would be the second of one, and pass a limit.
     pub(super) refused: Vec<Refused>,
 }
 
-/// What pairs are made of.
+/// What pairs are made of: measured layouts, with their costs under a workload.
 #[derive(Clone, Copy)]
 pub(super) struct Pairing<'a> {
     pub(super) comparison: &'a Comparison,
     pub(super) economy: &'a Economy,
     pub(super) workload: &'a Workload,
     pub(super) prices: &'a Prices,
-    /// How many values columns will have.
-    pub(super) number: &'a dyn Fn(&str) -> f64,
+    pub(super) columns: &'a Columns<'a>,
 }
 
 /// The pairs of tables that cost less than the best single one can, cheapest first. Both tables take every write, and each
@@ -138,6 +147,7 @@ pub(super) fn pairs(pairing: Pairing<'_>) -> Pairs {
     let costs = &pairing.economy.costs;
     let single = costs.iter().filter(|cost| cost.unservable.is_none() && cost.errors == 0 && !cost.is_sequential);
     let single = single.map(|cost| cost.month.1).fold(f64::INFINITY, f64::min);
+
     let (mut found, mut refused): (Vec<Pair>, Vec<Refused>) = (Vec::new(), Vec::new());
     for first in (0..costs.len()).filter(|at| pairing.can_be_part(*at)) {
         let others = (first + 1..costs.len()).filter(|at| pairing.can_be_part(*at));
@@ -154,29 +164,33 @@ pub(super) fn pairs(pairing: Pairing<'_>) -> Pairs {
             }
         }
     }
-    found.sort_by(|a, b| a.month.total_cmp(&b.month).then(a.bytes_seen.total_cmp(&b.bytes_seen)));
-    // Of those that cost alike another layout comes before tables that are made once a day, then the bytes
-    // that queries see count, then how busy they keep nodes.
-    let least = found.first().map_or(0.0, |pair| pair.month);
-    let alike = found.iter().take_while(|pair| pair.month <= least * ALIKE).count();
-    if let Some(alike) = found.get_mut(..alike) {
-        let is_days = |pair: &Pair| pair.second == Second::Days;
-        let read_load = |pair: &Pair| pair.loads.iter().map(|load| load.nodes(pairing.prices)).sum::<f64>();
-        alike.sort_by_key(is_days);
-        for of_kind in alike.chunk_by_mut(|one, other| is_days(one) == is_days(other)) {
-            for alike in sorted_alike(of_kind, |pair| pair.bytes_seen) {
-                alike.sort_by(|one, other| read_load(one).total_cmp(&read_load(other)));
-            }
+
+    rank(&mut found, pairing.prices);
+    Pairs { found, refused }
+}
+
+/// Sorts pairs by price. Of those that cost alike, another layout comes before tables that are made once a day, then the bytes
+/// that queries see count, then how busy they keep nodes.
+fn rank(pairs: &mut [Pair], prices: &Prices) {
+    pairs.sort_by(|a, b| a.month.total_cmp(&b.month).then(a.bytes_seen.total_cmp(&b.bytes_seen)));
+
+    let least = pairs.first().map_or(0.0, |pair| pair.month);
+    let alike = pairs.partition_point(|pair| pair.month <= least * ALIKE);
+    let Some(alike) = pairs.get_mut(..alike) else { return };
+    alike.sort_by_key(Pair::is_made_daily);
+    for of_kind in alike.chunk_by_mut(|one, other| one.is_made_daily() == other.is_made_daily()) {
+        for alike in sorted_alike(of_kind, |pair| pair.bytes_seen) {
+            alike.sort_by(|one, other| one.read_load(prices).total_cmp(&other.read_load(prices)));
         }
     }
-    Pairs { found, refused }
 }
 
 impl Pairing<'_> {
     /// Whether a layout is refused for no other reason than its answers.
     fn can_be_part(&self, at: usize) -> bool {
-        let is_hot = |cost: &Cost| matches!(cost.unservable, Some(Unservable::Row(_) | Unservable::Range(_)));
-        self.economy.costs.get(at).is_some_and(|cost| cost.errors == 0 && !cost.is_sequential && !is_hot(cost))
+        let Some(cost) = self.economy.costs.get(at) else { return false };
+        let is_hot = matches!(cost.unservable, Some(Unservable::Row(_) | Unservable::Range(_)));
+        cost.errors == 0 && !cost.is_sequential && !is_hot
     }
 
     /// The queries, with the answers of a layout.
@@ -195,7 +209,7 @@ impl Pairing<'_> {
         Some(loads.collect())
     }
 
-    /// Another layout.
+    /// The table of another layout, which holds all rows, too.
     fn layout(&self, at: usize) -> Option<Candidate> {
         let (layout, cost) = (self.comparison.layouts.get(at)?, self.economy.costs.get(at)?);
         Some(Candidate {
@@ -219,15 +233,18 @@ impl Pairing<'_> {
         let bytes = measured.bytes.total() as f64 * of_day;
         let scale = self.economy.scales.get(at)?;
         let rows = measured.rows as f64 * of_day / scale.row_growth.factor();
-        let load = |query: &Query, asked: &Asked| {
+
+        let loads = self.asked(at).map(|(query, answer)| {
+            let asked = answer.asked.as_ref()?;
             let seconds = asked.bounds.covered(DAY)?;
             let days = (seconds / SECONDS_A_DAY).ceil().max(1.0);
-            let is_open = !shape.is_one_series(&asked.bounds);
+            if days > MOST_DAYS || shape.is_one_series(&asked.bounds) {
+                return None;
+            }
             let part = self.part(&shape, asked);
-            let load = QueryLoad::new(query.per_second, days, rows * days * part, bytes * days * part);
-            Some(load).filter(|_| days <= MOST_DAYS && is_open)
-        };
-        let loads = self.asked(at).map(|(query, answer)| load(query, answer.asked.as_ref()?));
+            Some(QueryLoad::new(query.per_second, days, rows * days * part, bytes * days * part))
+        });
+
         let kib_a_row = (bytes / rows.max(1.0) / KIB).max(1.0);
         let kept = TableLoad {
             writes_per_second: rows / SECONDS_A_DAY,
@@ -236,8 +253,9 @@ impl Pairing<'_> {
             rewrite_load: 0.0,
             stored: cost.stored.1,
         };
+
         let event = event_bytes(measured);
-        let of_row = scale.entity_rate.and_then(|rate| {
+        let passed = scale.entity_rate.and_then(|rate| {
             let passed = row_bytes(rate * SECONDS_A_DAY * event, self.prices)?;
             let message = format!(
                 "the largest row of a day will have {:.0} bytes: {rate:.1} rows a second x {SECONDS_A_DAY:.0} x {event:.0} bytes",
@@ -245,6 +263,7 @@ impl Pairing<'_> {
             );
             Some((passed.rule, message))
         });
+
         Some(Candidate {
             second: Second::Days,
             name: format!("{}_{{day:%Y%m%d}}", measured.layout),
@@ -252,7 +271,7 @@ impl Pairing<'_> {
             loads: loads.collect(),
             kept,
             is_whole: true,
-            passed: of_row,
+            passed,
         })
     }
 
@@ -265,15 +284,19 @@ impl Pairing<'_> {
         if columns.is_empty() || shape.step().is_none() {
             return None;
         }
+
         let measured = &layout.measured;
-        let entities = columns.iter().map(|name| (self.number)(name)).fold(1.0, f64::max);
+        let entities = columns.iter().map(|name| self.columns.number(name)).fold(1.0, f64::max);
         let event = event_bytes(measured);
-        let load = |query: &Query, asked: &Asked| {
-            let is_open = columns.iter().any(|name| !asked.bounds.fixed.contains(*name));
+        let loads = self.asked(at).map(|(query, answer)| {
+            let asked = answer.asked.as_ref()?;
+            if !asked.newest || columns.iter().all(|name| asked.bounds.fixed.contains(*name)) {
+                return None;
+            }
             let rows = entities * self.part(&shape, asked);
-            Some(QueryLoad::new(query.per_second, 1.0, rows, rows * event)).filter(|_| asked.newest && is_open)
-        };
-        let loads = self.asked(at).map(|(query, answer)| load(query, answer.asked.as_ref()?));
+            Some(QueryLoad::new(query.per_second, 1.0, rows, rows * event))
+        });
+
         let write_kib = (event / KIB).max(1.0);
         let kept = TableLoad {
             writes_per_second: demand.writes_per_second,
@@ -282,12 +305,14 @@ impl Pairing<'_> {
             rewrite_load: 0.0,
             stored: cost.stored.1 / demand.kept_rows.max(1.0) * entities,
         };
+
         // Every write of an entity replaces its one row.
-        let of_row = self.economy.scales.get(at)?.entity_rate.and_then(|rate| {
+        let passed = self.economy.scales.get(at)?.entity_rate.and_then(|rate| {
             let passed = row_writes(rate, write_kib, self.prices)?;
             let busiest = format!("those of the busiest {}", columns.join(" and "));
             Some((passed.rule, format!("one row takes {}: {busiest}", writes_text(rate, write_kib))))
         });
+
         Some(Candidate {
             second: Second::Newest,
             name: format!("{}_newest", measured.layout),
@@ -295,30 +320,33 @@ impl Pairing<'_> {
             loads: loads.collect(),
             kept,
             is_whole: false,
-            passed: of_row,
+            passed,
         })
     }
 
     /// The part of the keys that the columns at the beginning of a key leave, where a query fixes them.
     fn part(&self, shape: &KeyShape, asked: &Asked) -> f64 {
         let columns = shape.columns().into_iter();
-        columns.take_while(|name| asked.bounds.fixed.contains(*name)).map(|name| 1.0 / (self.number)(name)).product()
+        let fixed = columns.take_while(|name| asked.bounds.fixed.contains(*name));
+        fixed.map(|name| 1.0 / self.columns.number(name)).product()
     }
 
     fn pair(&self, first: usize, second: Candidate) -> Option<Pair> {
         let (layout, cost) = (self.comparison.layouts.get(first)?, self.economy.costs.get(first)?);
-        let choose = |loads: (&Option<QueryLoad>, &Option<QueryLoad>)| match loads {
-            (Some(one), Some(other)) if other.bytes_seen < one.bytes_seen => Some((true, *other)),
-            (Some(one), _) => Some((false, *one)),
-            (None, Some(other)) => Some((true, *other)),
-            (None, None) => None,
-        };
-        let own = self.loads(first)?;
-        let chosen: Vec<(bool, QueryLoad)> = own.iter().zip(&second.loads).map(choose).collect::<Option<_>>()?;
-        if !chosen.iter().any(|(by_second, _)| *by_second) {
+        let (mut by_second, mut loads) = (Vec::new(), Vec::new());
+        for both in self.loads(first)?.into_iter().zip(&second.loads) {
+            let (is_second, load) = match both {
+                (Some(one), Some(other)) if other.bytes_seen < one.bytes_seen => (true, *other),
+                (Some(one), _) => (false, one),
+                (None, Some(other)) => (true, *other),
+                (None, None) => return None,
+            };
+            by_second.push(is_second);
+            loads.push(load);
+        }
+        if !by_second.contains(&true) {
             return None;
         }
-        let (by_second, loads): (Vec<bool>, Vec<QueryLoad>) = chosen.into_iter().unzip();
 
         let read_load: f64 = loads.iter().map(|load| load.nodes(self.prices)).sum();
         let kept = [TableLoad::of(cost, &self.economy.demand, self.prices), second.kept];

@@ -10,6 +10,7 @@ use tidetable_source::Storage;
 
 use crate::advice::generate::Proposed;
 use crate::advice::job_text::job_with;
+use crate::advice::keys::Columns;
 use crate::advice::pairs::{Pairing, Second, pairs};
 use crate::advice::refused::Refused;
 use crate::comparison::{Comparison, Economy, Extent, compare, demand_of, economy_at};
@@ -24,28 +25,28 @@ const FEWEST_ENTITIES: f64 = 10.0;
 /// Draws by which it is found out what a query fixes.
 const KNOWN_DRAWS: usize = 20;
 
-/// What layouts are proposed for.
+/// What layouts are proposed for: the inputs of a job, and a workload with its prices.
 #[derive(Debug, Clone, Copy)]
 pub struct Asking<'a> {
     /// Its directory is that of relative paths.
     pub project: &'a Project,
     /// A job that reads the inputs.
     pub job: &'a Job,
-    /// Its storage.
+    /// The storage of the job's project, from which inputs are read.
     pub storage: &'a Storage,
     /// What the tables will be asked.
     pub workload: &'a Workload,
-    /// Prices and capacities.
+    /// The price list by which layouts are ranked, with the capacities of a node and the quotas.
     pub prices: &'a Prices,
     /// The part of the entities by which all candidates are ranked, at most.
     pub sample: Sample,
     /// Tables that are wanted at most.
     pub most_tables: usize,
-    /// Whether to stop.
+    /// Asked between pieces of input; a pass that is stopped ends with an error.
     pub stop: &'a Stop,
 }
 
-/// A part of the rows.
+/// The part of the source rows that a pass measures; all of them by default.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Part {
     sample: Option<Sample>,
@@ -65,7 +66,7 @@ impl Part {
     }
 }
 
-/// What the source holds.
+/// What a pass with the first layout of the job finds of its source.
 pub(super) struct Known {
     pub(super) profile: Profile,
     pub(super) draws: Vec<Vec<Draw>>,
@@ -74,7 +75,7 @@ pub(super) struct Known {
     pub(super) kinds: Option<Kinds>,
 }
 
-/// Candidates that were measured.
+/// Candidates that were measured, with their costs; of those that rules refuse, why.
 pub(super) struct Found {
     pub(super) comparison: Comparison,
     pub(super) economy: Economy,
@@ -82,39 +83,53 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) fn pairing<'a>(&'a self, asking: Asking<'a>, number: &'a dyn Fn(&str) -> f64) -> Pairing<'a> {
+    pub(super) fn pairing<'a>(&'a self, asking: Asking<'a>, columns: &'a Columns<'a>) -> Pairing<'a> {
         let (workload, prices) = (asking.workload, asking.prices);
-        Pairing { comparison: &self.comparison, economy: &self.economy, workload, prices, number }
+        Pairing { comparison: &self.comparison, economy: &self.economy, workload, prices, columns }
+    }
+
+    /// Source rows of the layout that took most of them.
+    pub(super) fn source_rows(&self) -> u64 {
+        self.comparison.layouts.iter().map(|layout| layout.measured.source_rows).max().unwrap_or_default()
     }
 
     /// Indexes of all layouts: those of the best pair and the best alone first, then for each query the one that reads least for
     /// it, then by place.
-    pub(super) fn finalists(&self, asking: Asking<'_>, number: &dyn Fn(&str) -> f64) -> Vec<usize> {
+    pub(super) fn finalists(&self, asking: Asking<'_>, columns: &Columns<'_>) -> Vec<usize> {
         let scores = &self.economy.scores;
         let mut by_place: Vec<usize> = (0..scores.len()).collect();
         by_place.sort_by_key(|at| scores.get(*at).map_or(usize::MAX, |score| score.place));
+
         let mut order: Vec<usize> = Vec::new();
-        if let Some(pair) = pairs(self.pairing(asking, number)).found.first().filter(|_| asking.most_tables > 1) {
+        if let Some(pair) = pairs(self.pairing(asking, columns)).found.first().filter(|_| asking.most_tables > 1) {
             order.push(pair.first);
             order.extend(if let Second::Layout(at) = pair.second { Some(at) } else { None });
         }
         order.extend(by_place.first());
-        let loads: Vec<_> = (0..scores.len()).map(|at| self.economy.loads(at)).collect();
+
+        let mut fit = by_place.clone();
+        fit.retain(|at| self.economy.costs.get(*at).is_some_and(|cost| cost.errors == 0));
+        let loads: Vec<_> = fit.iter().map(|at| (*at, self.economy.loads(*at))).collect();
         for query in 0..asking.workload.queries.len() {
-            let load = |at: &usize| loads.get(*at).and_then(|loads| loads.get(query).copied().flatten());
-            let fit =
-                by_place.iter().copied().filter(|at| self.economy.costs.get(*at).is_some_and(|cost| cost.errors == 0));
-            let nodes = |at: &usize| load(at).map_or(f64::INFINITY, |load| load.nodes(asking.prices));
-            order.extend(fit.min_by(|one, other| nodes(one).total_cmp(&nodes(other))));
+            let mut least: Option<(usize, f64)> = None;
+            for (at, loads) in &loads {
+                let load = loads.get(query).copied().flatten();
+                let nodes = load.map_or(f64::INFINITY, |load| load.nodes(asking.prices));
+                if least.is_none_or(|(_, least)| nodes < least) {
+                    least = Some((*at, nodes));
+                }
+            }
+            order.extend(least.map(|(at, _)| at));
         }
         order.extend(by_place);
+
         let mut seen = vec![false; scores.len()];
         order.retain(|at| seen.get_mut(*at).is_some_and(|seen| !std::mem::replace(seen, true)));
         order
     }
 }
 
-/// Passes over the inputs.
+/// What all passes over the inputs have in common.
 #[derive(Clone, Copy)]
 pub(super) struct Pass<'a> {
     pub(super) asking: Asking<'a>,
@@ -159,14 +174,14 @@ impl Pass<'_> {
         self.load(&job_with(&job.text, &job.name, schema, proposed)?)
     }
 
-    /// A job from its text: job files are known by the names of their directories.
+    /// A job from its text, by way of a temporary file: job files are known by the names of their directories.
     fn load(&self, text: &str) -> Result<Job> {
-        let failed = |source| AdvisorError::Temporary { path: std::env::temp_dir(), source };
-        let folder = tempfile::Builder::new().prefix("tidetable-advice-").tempdir().map_err(failed)?;
-        let own = folder.path().join(&self.asking.job.name);
-        std::fs::create_dir(&own).map_err(failed)?;
-        let path = own.join("job.toml");
-        std::fs::write(&path, text).map_err(failed)?;
+        let folder = tempfile::Builder::new().prefix("tidetable-advice-").tempdir();
+        let folder = folder.map_err(AdvisorError::temporary)?;
+        let directory = folder.path().join(&self.asking.job.name);
+        std::fs::create_dir(&directory).map_err(AdvisorError::temporary)?;
+        let path = directory.join("job.toml");
+        std::fs::write(&path, text).map_err(AdvisorError::temporary)?;
         Ok(Job::load(self.asking.project, &path.display().to_string())?)
     }
 
@@ -184,23 +199,24 @@ impl Pass<'_> {
         let job = self.job_of(schema, &candidates.iter().collect::<Vec<_>>())?;
         let candidates = Candidate::of_job(&job, &[])?;
         let options = self.options(part, draws);
+
         let trial = Trial::load(&job, storage, &candidates, &options)?;
         let comparison = compare(&trial, None, Extent::ALL)?;
         let demand = demand_of(&trial, &comparison, workload, Some(whole));
         let economy = economy_at(demand, &trial, &comparison, workload, &options.draws, prices)?;
         let facts = survey_compared(&trial, &comparison, Some((workload, &economy)));
-        let reports = lint_apart(&job, (&job.tables, &job.text), Some(&facts), prices);
-        let counts: Vec<usize> = reports.iter().map(|report| report.refusals().count()).collect();
-        let refused = comparison.layouts.iter().zip(&reports).filter_map(|(layout, report)| {
-            let finding = report.refusals().next()?;
-            Some(Refused {
+        let reports = lint_apart(&job, &job.tables, &job.text, Some(&facts), prices);
+
+        let (mut counts, mut refused) = (Vec::new(), Vec::new());
+        for (layout, report) in comparison.layouts.iter().zip(&reports) {
+            counts.push(report.refusals().count());
+            refused.extend(report.refusals().next().map(|finding| Refused {
                 name: layout.measured.layout.clone(),
                 row_key: layout.row_key.clone(),
                 rule: finding.rule.id,
                 message: finding.message.clone(),
-            })
-        });
-        let refused = refused.collect();
+            }));
+        }
         Ok(Found { economy: economy.with_errors(&counts), comparison, refused })
     }
 }

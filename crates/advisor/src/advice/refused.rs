@@ -3,11 +3,11 @@
 /// A candidate that a rule refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// Its name.
+    /// Name of the table it would be.
     pub name: String,
-    /// Its row key.
+    /// Template of its row key.
     pub row_key: String,
-    /// The rule.
+    /// Id of the first rule that refuses it, such as `R1`.
     pub rule: &'static str,
     /// What is wrong, with the number.
     pub message: String,

@@ -8,10 +8,10 @@ use crate::growth::QueryBounds;
 use crate::queries::source_bounds;
 use crate::trial::{Draw, DrawSpec};
 
-/// What a query wants.
+/// What a query wants of a layout, from which orders of the row key follow.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Want {
-    /// What it fixes.
+    /// The columns whose values it fixes, and its range of time.
     pub(super) bounds: QueryBounds,
     /// Whether it wants the newest first.
     pub(super) newest: bool,

@@ -9,7 +9,7 @@ use crate::cost::{Cost, Costing, Prices, QueryLoad, Score, Unservable, cost, sco
 use crate::error::{AdvisorError, Result};
 use crate::facts::ScaleFacts;
 use crate::growth::{Demand, KeyShape, SourceRows};
-use crate::queries::{Asked, ask};
+use crate::queries::{Asked, Drawn, ask};
 use crate::trial::{DrawSpec, Trial, TrialTable};
 
 /// By what writes, and the time that rows are kept, are multiplied to see whether the best layout stays the best.
@@ -17,10 +17,10 @@ const MORE: f64 = 10.0;
 /// By what weights are multiplied to see whether the best layout stays the best, and that in words.
 const CHANGES: [(f64, &str); 2] = [(10.0, "asked 10 times as often"), (0.0, "not asked")];
 
-/// A query on a layout.
+/// What a query of the workload reads of a layout, or why the layout does not answer it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The query.
+    /// Name of the query in the file of queries.
     pub query: String,
     /// What it reads; `None` if the layout cannot answer it.
     pub asked: Option<Asked>,
@@ -35,11 +35,11 @@ pub struct Economy {
     pub demand: Demand,
     /// For each layout, its answers in the order of the queries.
     pub answers: Vec<Vec<Answer>>,
-    /// For each layout.
+    /// For each layout, its loads, nodes and prices, and what keeps it from being chosen.
     pub costs: Vec<Cost>,
     /// The rows of each layout at scale.
     pub scales: Vec<ScaleFacts>,
-    /// For each layout.
+    /// For each layout, its place by these costs.
     pub scores: Vec<Score>,
     /// Changed workloads, in words, each with the costs of all layouts.
     changed: Vec<(String, Vec<Cost>)>,
@@ -99,10 +99,10 @@ pub fn economy(
     economy_at(demand_of(trial, comparison, workload, None), trial, comparison, workload, specs, prices)
 }
 
-/// The same for a demand that is known, of which the trial holds a part.
+/// The economy of a trial that holds a part of the rows, for the demand of all of them; see [`economy`].
 ///
 /// # Errors
-/// As of [`economy`].
+/// As [`economy`].
 pub(crate) fn economy_at(
     demand: Demand,
     trial: &Trial,
@@ -111,34 +111,8 @@ pub(crate) fn economy_at(
     specs: &[DrawSpec],
     prices: &Prices,
 ) -> Result<Economy> {
-    let values = value_columns(trial);
-    let mut answers: Vec<Vec<Answer>> = trial.tables.iter().map(|_| Vec::new()).collect();
-    for ((query, spec), draws) in workload.queries.iter().zip(specs).zip(&trial.draws) {
-        let mut failed = None;
-        for ((table, compared), answers) in trial.tables.iter().zip(&comparison.layouts).zip(&mut answers) {
-            let answer = match ask(table, &compared.measured, query, (spec, draws), &values) {
-                Ok(asked) => {
-                    let worse = query.must.filter(|must| asked.need > *must);
-                    let problem =
-                        worse.map(|must| format!("it must be a {}, and is a {}", must.name(), asked.need.name()));
-                    Answer { query: query.name.clone(), asked: Some(asked), problem }
-                }
-                Err(error @ AdvisorError::Predicate { .. }) => {
-                    let problem = Some(error.to_string());
-                    failed = Some(error);
-                    Answer { query: query.name.clone(), asked: None, problem }
-                }
-                Err(error) => return Err(error),
-            };
-            answers.push(answer);
-        }
-        let last = || answers.iter().filter_map(|answers| answers.last());
-        if let Some(error) = failed.filter(|_| last().all(|answer| answer.asked.is_none())) {
-            return Err(error);
-        }
-        let reference = reference(trial, comparison, &answers);
-        compare_with(&reference, trial, &mut answers);
-    }
+    let answers = ask_all(trial, comparison, workload, specs)?;
+
     let shaped = comparison.layouts.iter().map(|compared| {
         let shape = KeyShape::of(&compared.layout);
         Shaped { is_sequential: is_sequential(&shape, compared), shape }
@@ -146,6 +120,7 @@ pub(crate) fn economy_at(
     let given = Given { trial, comparison, workload, prices, shaped: &shaped.collect::<Vec<_>>() };
     let costs = given.costs(&answers, &demand);
     let scales = given.scales(&demand);
+
     let mut changed = Vec::new();
     for (weight, change) in CHANGES {
         for (at, query) in workload.queries.iter().enumerate() {
@@ -158,8 +133,49 @@ pub(crate) fn economy_at(
     }
     changed.push(("10 times as much were written".to_owned(), given.costs(&answers, &demand.writing(MORE))));
     changed.push(("rows were kept 10 times as long".to_owned(), given.costs(&answers, &demand.keeping(MORE))));
+
     let scores = score(&costs, changed.iter().map(|(_, costs)| costs.as_slice()));
     Ok(Economy { demand, answers, costs, scales, scores, changed })
+}
+
+/// For each layout, its answers to the queries in their order. A query that no layout can answer is an error.
+fn ask_all(
+    trial: &Trial,
+    comparison: &Comparison,
+    workload: &Workload,
+    specs: &[DrawSpec],
+) -> Result<Vec<Vec<Answer>>> {
+    let values = value_columns(trial);
+    let mut answers: Vec<Vec<Answer>> = trial.tables.iter().map(|_| Vec::new()).collect();
+    for ((query, spec), draws) in workload.queries.iter().zip(specs).zip(&trial.draws) {
+        let (mut failed, mut is_answered) = (None, false);
+        for ((table, compared), answers) in trial.tables.iter().zip(&comparison.layouts).zip(&mut answers) {
+            let drawn = Drawn { spec, draws };
+            let (asked, problem) = match ask(table, &compared.measured, query, drawn, &values) {
+                Ok(asked) => {
+                    let worse = query.must.filter(|must| asked.need > *must);
+                    let problem =
+                        worse.map(|must| format!("it must be a {}, and is a {}", must.name(), asked.need.name()));
+                    is_answered = true;
+                    (Some(asked), problem)
+                }
+                Err(error @ AdvisorError::Predicate { .. }) => {
+                    let problem = error.to_string();
+                    failed = Some(error);
+                    (None, Some(problem))
+                }
+                Err(error) => return Err(error),
+            };
+            answers.push(Answer { query: query.name.clone(), asked, problem });
+        }
+
+        if let Some(error) = failed.filter(|_| !is_answered) {
+            return Err(error);
+        }
+        let reference = reference(trial, comparison, &answers);
+        compare_with(&reference, trial, &mut answers);
+    }
+    Ok(answers)
 }
 
 /// Columns of the source that are values: neither times nor parts of a row key.
@@ -195,27 +211,35 @@ struct Reference {
 /// What layouts return that lost no source row; the most that any returns if all did. Those that keep rows that were sent
 /// again come after those that do not.
 fn reference(trial: &Trial, comparison: &Comparison, answers: &[Vec<Answer>]) -> Reference {
-    let layouts = || trial.tables.iter().zip(&comparison.layouts).zip(answers);
-    // Equal rows that were sent again lose nothing to each other.
-    let is_whole = |table: &TrialTable, compared: &Compared| {
-        table.takes_all && compared.measured.overwritten.rows <= table.repeated.unwrap_or(0)
-    };
-    let of = |keep: &dyn Fn(&TrialTable, &Compared) -> bool| {
-        let kept = layouts().filter(|((table, compared), _)| keep(table, compared));
-        let values = kept.filter_map(|(_, answers)| Some(&answers.last()?.asked.as_ref()?.by_draw));
-        values.fold(Vec::new(), |most: Vec<u64>, values| {
-            let draws = most.len().max(values.len());
-            let value = |of: &[u64], at: usize| of.get(at).copied().unwrap_or_default();
-            (0..draws).map(|at| value(&most, at).max(value(values, at))).collect()
-        })
-    };
-    let whole_once = of(&|table, compared| is_whole(table, compared) && !table.keeps_duplicates());
-    let whole = of(&is_whole);
+    let (mut whole_once, mut whole, mut any) = (Vec::new(), Vec::new(), Vec::new());
+    for ((table, compared), answers) in trial.tables.iter().zip(&comparison.layouts).zip(answers) {
+        let Some(asked) = answers.last().and_then(|answer| answer.asked.as_ref()) else { continue };
+        raise(&mut any, &asked.by_draw);
+        if !is_whole(table, compared) {
+            continue;
+        }
+        raise(&mut whole, &asked.by_draw);
+        if !table.keeps_duplicates() {
+            raise(&mut whole_once, &asked.by_draw);
+        }
+    }
+
     match (whole_once.is_empty(), whole.is_empty()) {
         (false, _) => Reference { by_draw: whole_once, is_certain: true },
         (true, false) => Reference { by_draw: whole, is_certain: true },
-        (true, true) => Reference { by_draw: of(&|_, _| true), is_certain: false },
+        (true, true) => Reference { by_draw: any, is_certain: false },
     }
+}
+
+/// Whether a layout lost no source row. Equal rows that were sent again lose nothing to each other.
+fn is_whole(table: &TrialTable, compared: &Compared) -> bool {
+    table.takes_all && compared.measured.overwritten.rows <= table.repeated.unwrap_or(0)
+}
+
+/// Raises each number of `most` to that of `values` at its place, and appends those that it does not have.
+fn raise(most: &mut Vec<u64>, values: &[u64]) {
+    most.resize(most.len().max(values.len()), 0);
+    most.iter_mut().zip(values).for_each(|(most, value)| *most = (*most).max(*value));
 }
 
 /// Notes answers to the last query that differ from the source, in the first draw that does.

@@ -7,14 +7,14 @@ use crate::heatmap::{Heatmap, Pattern};
 use crate::measure::Measured;
 use crate::spread::Spread;
 
-/// What is known of a layout.
+/// A layout of a comparison, with what was measured of the rows of the trial in it.
 #[derive(Debug, Clone)]
 pub struct Compared {
     /// Template of its row key.
     pub row_key: String,
-    /// The layout.
+    /// The compiled layout, without the counter that a trial adds.
     pub layout: Layout,
-    /// What it holds.
+    /// Rows, cells and bytes, and the distributions of these.
     pub measured: Measured,
     /// How its writes spread.
     pub spread: Spread,
@@ -31,7 +31,7 @@ pub struct Compared {
 /// The row of the greatest share of a slice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HottestRow {
-    /// Its key.
+    /// Its row key, as bytes.
     pub key: Vec<u8>,
     /// Start of the slice, seconds since the epoch.
     pub second: i64,

@@ -18,6 +18,7 @@ pub(crate) fn scaled(
     let measured = &compared.measured;
     let busiest = compared.spread.busiest_row.map_or(0, |row| row.rows);
     let facts = compared.facts.as_ref();
+
     let found = Grown {
         row_bytes: measured.largest_row.bytes,
         row_events: measured.largest_row.source_rows,

@@ -13,7 +13,9 @@ use crate::queries::Asked;
 const KIB: f64 = 1024.0;
 const MEGABYTE: f64 = 1e6;
 
-/// What a layout costs.
+/// What a layout costs under a workload: its load, the nodes for it, and their price, and what no money mends.
+///
+/// Pairs are of the packed sizes of [`Measured::packed`]: by zstd, then by Snappy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
     /// KiB written a second, rows below 1 KiB as 1 KiB.
@@ -30,7 +32,7 @@ pub struct Cost {
     pub stored: (f64, f64),
     /// Nodes of a cluster for these.
     pub nodes: (f64, f64),
-    /// A month of all clusters for these.
+    /// Price of a month of all clusters for these, in the currency of the price list.
     pub month: (f64, f64),
     /// A month of the part of nodes that is busy, packed by Snappy: tells apart what whole nodes do not.
     pub busy_month: f64,
@@ -43,7 +45,7 @@ pub struct Cost {
     pub is_sequential: bool,
     /// Rules of schema design that it breaks, of severity `error`. A layout with errors comes after all without.
     pub errors: usize,
-    /// For each query.
+    /// The loads of the queries that the layout answers, in the order of the workload.
     pub queries: Vec<QueryLoad>,
     /// Bytes that queries see a second.
     pub bytes_seen: f64,
@@ -65,7 +67,7 @@ impl Cost {
     }
 }
 
-/// What one query costs.
+/// The load that one query puts on the nodes, by how often it is asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct QueryLoad {
     /// KiB a second, as of [`Cost::read_kib`].
@@ -91,9 +93,9 @@ pub enum Unservable {
     Range(f64),
     /// It does not answer a query as it must.
     Query {
-        /// The query.
+        /// Its name in the file of queries.
         query: String,
-        /// What is wrong.
+        /// What it must be and is not, or why the layout cannot answer it.
         problem: String,
     },
 }
@@ -113,7 +115,7 @@ impl fmt::Display for Unservable {
 /// What is known of a layout, from which its cost follows.
 #[derive(Debug, Clone, Copy)]
 pub struct Costing<'a> {
-    /// What it holds.
+    /// Its rows, cells and bytes, of the sample that was measured.
     pub measured: &'a Measured,
     /// The parts of its row key.
     pub shape: &'a KeyShape,
@@ -147,10 +149,11 @@ pub fn cost(costing: Costing<'_>, demand: &Demand, workload: &Workload, prices: 
 
     let write_load = write_kib / prices.node.writes_per_second;
     let read_load = read_kib / prices.node.reads_per_second + scan_mb / prices.node.scan_mb_per_second;
-    let scaled = |bytes: u64| bytes as f64 * measured.factor * demand.factor;
-    let stored = (scaled(measured.packed.zstd), scaled(measured.packed.snappy));
-    let nodes = |bytes| prices.nodes(workload.goal, write_load + read_load, bytes);
-    let month = |bytes| f64::from(workload.clusters) * prices.month(nodes(bytes), bytes);
+    let [zstd, snappy] = [measured.packed.zstd, measured.packed.snappy].map(|bytes| {
+        let stored = bytes as f64 * measured.factor * demand.factor;
+        let nodes = prices.nodes(workload.goal, write_load + read_load, stored);
+        Storing { stored, nodes, month: f64::from(workload.clusters) * prices.month(nodes, stored) }
+    });
 
     let row = prices.nodes_above_one(scale.row_rate * kib_a_write);
     let series = scale.series_rate.and_then(|rate| prices.nodes_above_one(rate * kib_a_write));
@@ -159,16 +162,17 @@ pub fn cost(costing: Costing<'_>, demand: &Demand, workload: &Workload, prices: 
         (None, Some(nodes)) => Some(Unservable::Range(nodes)),
         (None, None) => None,
     };
+
     Cost {
         write_kib,
         read_kib,
         scan_mb,
         write_load,
         read_load,
-        stored,
-        nodes: (nodes(stored.0), nodes(stored.1)),
-        month: (month(stored.0), month(stored.1)),
-        busy_month: prices.month((write_load + read_load) / prices.target(workload.goal), stored.1),
+        stored: (zstd.stored, snappy.stored),
+        nodes: (zstd.nodes, snappy.nodes),
+        month: (zstd.month, snappy.month),
+        busy_month: prices.month((write_load + read_load) / prices.target(workload.goal), snappy.stored),
         unservable,
         hot_series: series,
         bytes_seen: queries.iter().map(|query| query.bytes_seen).sum(),
@@ -178,10 +182,18 @@ pub fn cost(costing: Costing<'_>, demand: &Demand, workload: &Workload, prices: 
     }
 }
 
-/// The load of a query on a layout.
+/// What follows from one of both packed sizes: bytes stored, the nodes of a cluster, and the price of a month of all clusters.
+struct Storing {
+    stored: f64,
+    nodes: f64,
+    month: f64,
+}
+
+/// The load of a query on a layout at scale.
 fn query_load(asked: &Asked, costing: Costing<'_>, demand: &Demand) -> QueryLoad {
     let Costing { measured, shape, scale, .. } = costing;
     let growth = read_growth(shape, demand, &asked.bounds, measured.sampled(), scale.row_growth);
+
     let (mut rows, mut bytes) = (asked.rows.mean * growth.rows, asked.bytes.mean * growth.bytes());
     // A read ends with the last record it wants, if records come in the order it wants.
     let is_in_order = !asked.newest || (shape.descends() && shape.is_one_series(&asked.bounds));
@@ -190,6 +202,7 @@ fn query_load(asked: &Asked, costing: Costing<'_>, demand: &Demand) -> QueryLoad
         let part = part.max(1.0 / rows.max(1.0));
         (rows, bytes) = (rows * part, bytes * part);
     }
+
     QueryLoad::new(asked.per_second, asked.ranges.mean, rows, bytes)
 }
 

@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-/// What Bigtable's pages advise, and what it refuses.
+/// What Bigtable's page "Quotas and limits" advises, and what the service refuses.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// When they held.
+    /// The day on which the page said so, as `YYYY-MM-DD`.
     pub date: String,
     /// Bytes of a row key.
     pub key: Bound,
@@ -26,9 +26,9 @@ pub struct Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bound {
-    /// Advised at most.
+    /// Numbers above this work, and are advised against.
     pub advised: u64,
-    /// The limit.
+    /// Numbers above this are refused.
     pub limit: u64,
 }
 

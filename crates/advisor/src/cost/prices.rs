@@ -16,21 +16,21 @@ const HOURS: f64 = 730.0;
 /// The file of this release.
 const OWN: &str = include_str!("prices.toml");
 
-/// A dated list of prices and capacities.
+/// A dated list of prices and capacities: `prices.toml` of this release, or a file that a user names with `--prices`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
     /// When they were the list prices.
     pub date: String,
-    /// Where.
+    /// The region of the cloud that has these prices, such as `europe-west1`.
     pub region: String,
-    /// Their currency.
+    /// The currency of all prices, as results print it.
     pub currency: String,
     /// Where they come from.
     pub source: String,
-    /// A node.
+    /// The price of a node and what it does.
     pub node: Node,
-    /// Storage.
+    /// The price of what is stored.
     pub storage: Storage,
     /// The part of the CPU of nodes to use.
     pub target: Target,
@@ -42,23 +42,23 @@ pub struct Prices {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// An hour.
+    /// Price of an hour.
     pub hour: f64,
-    /// Rows of 1 KiB.
+    /// Rows of 1 KiB that it writes a second if it does nothing else.
     pub writes_per_second: f64,
-    /// Rows of 1 KiB.
+    /// Rows of 1 KiB that it reads a second if it does nothing else.
     pub reads_per_second: f64,
-    /// Megabytes.
+    /// Megabytes that it scans a second if it does nothing else.
     pub scan_mb_per_second: f64,
-    /// Terabytes.
+    /// Terabytes that it stores at most.
     pub storage_tb: f64,
 }
 
-/// Storage.
+/// What storage costs; bytes count as compressed.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Storage {
-    /// A GiB for a month.
+    /// Price of a GiB for a month.
     pub gib_month: f64,
 }
 
@@ -66,9 +66,9 @@ pub struct Storage {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// For short waits.
+    /// Where short waits are the goal: Bigtable's guides advise 0.6.
     pub latency: f64,
-    /// For much work.
+    /// Where throughput is the goal: Bigtable's guides advise 0.9.
     pub throughput: f64,
 }
 
@@ -78,13 +78,18 @@ impl Prices {
     /// # Errors
     /// [`AdvisorError::Prices`] if the file cannot be read, has other keys, or a number that is not positive.
     pub fn load(path: Option<&Path>) -> Result<Self> {
-        let shown = path.unwrap_or_else(|| Path::new("prices.toml"));
-        let failed = |reason: String| AdvisorError::Prices { path: shown.to_owned(), reason };
+        let path_or_default = path.unwrap_or_else(|| Path::new("prices.toml"));
+        Self::read(path).map_err(|reason| AdvisorError::Prices { path: path_or_default.to_owned(), reason })
+    }
+
+    /// As [`Self::load`]; the error is what is wrong with the file.
+    fn read(path: Option<&Path>) -> Result<Self, String> {
         let text = match path {
-            Some(path) => with_limits(std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?),
+            Some(path) => with_limits(std::fs::read_to_string(path).map_err(|error| error.to_string())?),
             None => OWN.to_owned(),
         };
-        let prices: Self = toml::from_str(&text).map_err(|error| failed(error.to_string().trim_end().to_owned()))?;
+        let prices: Self = toml::from_str(&text).map_err(|error| error.to_string().trim_end().to_owned())?;
+
         let Node { hour, writes_per_second, reads_per_second, scan_mb_per_second, storage_tb } = prices.node;
         let Target { latency, throughput } = prices.target;
         let divisors = [
@@ -96,11 +101,12 @@ impl Prices {
             ("target.throughput", throughput),
         ];
         if let Some((key, _)) = divisors.iter().find(|(_, number)| !(number.is_finite() && *number > 0.0)) {
-            return Err(failed(format!("{key} must be greater than 0")));
+            return Err(format!("{key} must be greater than 0"));
         }
+
         let amounts = [("node.hour", hour), ("storage.gib_month", prices.storage.gib_month)];
         if let Some((key, _)) = amounts.iter().find(|(_, number)| !(number.is_finite() && *number >= 0.0)) {
-            return Err(failed(format!("{key} must not be negative")));
+            return Err(format!("{key} must not be negative"));
         }
         Ok(prices)
     }

@@ -33,18 +33,18 @@ pub enum Criterion {
 
 /// What tells two layouts apart, the first in order; `None` if nothing does.
 pub fn criterion(one: &Cost, other: &Cost) -> Option<Criterion> {
-    let differs = |of: fn(&Cost) -> f64| {
-        let (least, most) = (of(one).min(of(other)), of(one).max(of(other)));
-        most > least * ALIKE
-    };
     let criteria = [
         (Criterion::Class, class(one) != class(other)),
-        (Criterion::Month, differs(|cost| cost.month.1)),
-        (Criterion::Busy, differs(|cost| cost.busy_month)),
+        (Criterion::Month, !are_alike(one.month.1, other.month.1)),
+        (Criterion::Busy, !are_alike(one.busy_month, other.busy_month)),
         (Criterion::Rows, one.rows_seen() != other.rows_seen()),
         (Criterion::Bytes, one.bytes_seen != other.bytes_seen),
     ];
     criteria.into_iter().find(|(_, differs)| *differs).map(|(criterion, _)| criterion)
+}
+
+fn are_alike(one: f64, other: f64) -> bool {
+    one.max(other) <= one.min(other) * ALIKE
 }
 
 /// Ranks layouts: those that no number of nodes serves last, before them those that rules refuse, before them those that do not
@@ -55,22 +55,25 @@ pub fn criterion(one: &Cost, other: &Cost) -> Option<Criterion> {
 pub fn score<'a>(costs: &[Cost], changed: impl IntoIterator<Item = &'a [Cost]>) -> Vec<Score> {
     let winners: Vec<Option<usize>> = changed.into_iter().map(winner).collect();
     let order = ranked(costs);
-    let dominated = |at: usize| {
-        let Some(own) = costs.get(at) else { return false };
-        costs.iter().any(|other| {
-            let cheaper = other.month.1 < own.month.1 || other.bytes_seen < own.bytes_seen;
-            let servable = other.unservable.is_none() || own.unservable.is_some();
-            servable && cheaper && other.month.1 <= own.month.1 && other.bytes_seen <= own.bytes_seen
-        })
-    };
-    let wins = |at: usize| winners.iter().filter(|winner| **winner == Some(at)).count();
-    (0..costs.len())
-        .map(|at| Score {
-            place: order.iter().position(|own| *own == at).unwrap_or(at) + 1,
-            is_pareto: !dominated(at),
-            robust: if winners.is_empty() { 0.0 } else { wins(at) as f64 / winners.len() as f64 },
-        })
-        .collect()
+
+    let mut scores = Vec::with_capacity(costs.len());
+    for (at, cost) in costs.iter().enumerate() {
+        let wins = winners.iter().filter(|winner| **winner == Some(at)).count();
+        scores.push(Score {
+            place: order.iter().position(|ranked| *ranked == at).unwrap_or(at) + 1,
+            is_pareto: !costs.iter().any(|other| dominates(other, cost)),
+            robust: if winners.is_empty() { 0.0 } else { wins as f64 / winners.len() as f64 },
+        });
+    }
+    scores
+}
+
+/// Whether a layout costs less than another and lets queries see no more, or the other way round. One that is not served
+/// dominates none that is.
+fn dominates(cost: &Cost, other: &Cost) -> bool {
+    let is_less = cost.month.1 < other.month.1 || cost.bytes_seen < other.bytes_seen;
+    let is_servable = cost.unservable.is_none() || other.unservable.is_some();
+    is_servable && is_less && cost.month.1 <= other.month.1 && cost.bytes_seen <= other.bytes_seen
 }
 
 /// Index of the best of these costs.

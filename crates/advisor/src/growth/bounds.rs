@@ -18,15 +18,15 @@ pub struct QueryBounds {
 impl QueryBounds {
     /// The bounds of a predicate. `time` is the event time; a range of it with a beginning only ends `age` microseconds later.
     pub fn of(bounds: &[FieldBound], time: &str, age: Option<i64>) -> Self {
-        let is_fixed = |bound: &&FieldBound| bound.field != time && matches!(bound.set, ValueSet::In(_));
-        let fixed = bounds.iter().filter(is_fixed).map(|bound| bound.field.clone()).collect();
+        let named = bounds.iter().filter(|bound| bound.field != time && matches!(bound.set, ValueSet::In(_)));
+        let fixed = named.map(|bound| bound.field.clone()).collect();
 
         let (mut first, mut end) = (None, None);
         for bound in bounds.iter().filter(|bound| bound.field == time) {
             let (low, high) = match &bound.set {
                 ValueSet::In(values) => {
-                    let times = || values.iter().filter_map(micros);
-                    (times().min(), times().max().map(|last| last + 1))
+                    let times: BTreeSet<i64> = values.iter().filter_map(micros).collect();
+                    (times.first().copied(), times.last().map(|last| last + 1))
                 }
                 ValueSet::Range { low, high } => (start(low), behind(high)),
             };
@@ -52,9 +52,11 @@ impl QueryBounds {
     /// Seconds of the buckets of `step` microseconds that its range of time touches.
     pub fn covered(&self, step: i64) -> Option<f64> {
         let (first, end) = self.time?;
-        // Weeks begin on Monday, and 1970-01-01 was a Thursday. Other buckets of several days are of no equal length.
-        let bucket = |time: i64| (time + if step == 7 * DAY { 3 * DAY } else { 0 }).div_euclid(step);
-        let buckets = bucket(end.max(first + 1) - 1) - bucket(first) + 1;
+        let last = end.max(first + 1) - 1;
+        // Weeks begin on Monday, and 1970-01-01 was a Thursday. Other buckets of several days differ in length.
+        let shift = if step == 7 * DAY { 3 * DAY } else { 0 };
+        let [first, last] = [first, last].map(|time| (time + shift).div_euclid(step));
+        let buckets = last - first + 1;
         Some(buckets as f64 * step as f64 / SECOND as f64)
     }
 }

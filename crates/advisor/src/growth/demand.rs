@@ -20,7 +20,7 @@ impl SourceRows {
         (self.seconds.1 - self.seconds.0 + 1).max(1) as f64
     }
 
-    /// Rows a second.
+    /// Rows a second: the mean over the span.
     pub fn rate(&self) -> f64 {
         self.rows / self.span()
     }

@@ -6,10 +6,10 @@ use tidetable_layout::{FieldType, Layout};
 
 use crate::growth::bounds::QueryBounds;
 
-/// A part of a row key; literals are none.
+/// A part of a row key that tells rows apart; literals do not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyPart {
-    /// A column.
+    /// The value of a source column, also hashed.
     Column(String),
     /// The event time.
     Time {
@@ -25,7 +25,7 @@ pub enum KeyPart {
 /// The parts of a row key, from left to right.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyShape {
-    /// All parts.
+    /// Columns, times and salts of the template, without its literals.
     pub parts: Vec<KeyPart>,
 }
 
@@ -34,33 +34,30 @@ impl KeyShape {
     pub fn of(layout: &Layout) -> Self {
         let template = &layout.spec().row_key;
         let source = layout.source();
-        let time = source.fields.get(source.time).map(|field| field.name.as_str()).unwrap_or_default();
-        let is_time = |name: &str| {
-            let field = source.fields.iter().find(|field| field.name == name);
-            name == time && field.is_some_and(|field| field.kind == FieldType::Timestamp)
-        };
-        let parts = template_parts(template);
-        let has_year = |part: &TemplatePart| match &part.content {
-            PartContent::Field { name, form: FieldForm::Time(shape) } => is_time(name) && shape.year,
-            PartContent::Field { name, form } => is_time(name) && !matches!(form, FieldForm::Salt(_) | FieldForm::Hash),
-            PartContent::Literal(_) => false,
-        };
-        let is_dated = parts.iter().any(has_year);
-        let shape_of = |part: &TemplatePart| {
-            let PartContent::Field { name, form } = &part.content else { return None };
+        let time = source.fields.get(source.time).filter(|field| field.kind == FieldType::Timestamp);
+        let time = time.map(|field| field.name.as_str());
+        let template_parts = template_parts(template);
+        let is_dated = template_parts.iter().any(|part| names_year(part, time));
+
+        let mut parts = Vec::new();
+        for part in &template_parts {
+            let PartContent::Field { name, form } = &part.content else { continue };
             let written = template.get(part.span.clone()).unwrap_or_default();
             match form {
-                FieldForm::Salt(count) => Some(KeyPart::Salt(*count)),
-                FieldForm::Hash => Some(KeyPart::Column(name.clone())),
-                _ if !is_time(name) => Some(KeyPart::Column(name.clone())),
-                _ if !is_dated => None,
-                _ => Some(KeyPart::Time { step: step_of(form, written), descends: *form == FieldForm::MsReversed }),
+                FieldForm::Salt(count) => parts.push(KeyPart::Salt(*count)),
+                FieldForm::Hash => parts.push(KeyPart::Column(name.clone())),
+                _ if Some(name.as_str()) != time => parts.push(KeyPart::Column(name.clone())),
+                _ if !is_dated => {}
+                _ => {
+                    let descends = *form == FieldForm::MsReversed;
+                    parts.push(KeyPart::Time { step: step_of(form, written), descends });
+                }
             }
-        };
-        Self { parts: parts.iter().filter_map(shape_of).collect() }
+        }
+        Self { parts }
     }
 
-    /// All columns.
+    /// The names of all columns, from left to right.
     pub fn columns(&self) -> Vec<&str> {
         self.parts.iter().filter_map(KeyPart::column).collect()
     }
@@ -114,6 +111,17 @@ impl KeyPart {
     fn is_time(&self) -> bool {
         matches!(self, Self::Time { .. })
     }
+}
+
+/// Whether a part prints the event time `time` with its year, so that no other year has the same text.
+fn names_year(part: &TemplatePart, time: Option<&str>) -> bool {
+    let PartContent::Field { name, form } = &part.content else { return false };
+    let is_told = match form {
+        FieldForm::Time(shape) => shape.year,
+        FieldForm::Salt(_) | FieldForm::Hash => false,
+        _ => true,
+    };
+    is_told && Some(name.as_str()) == time
 }
 
 /// Microseconds of the smallest step of a form of the event time, written in the template as `written`.

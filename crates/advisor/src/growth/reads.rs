@@ -58,6 +58,7 @@ pub fn read_growth(
             }
         }
     }
+
     let entities = demand.entities_beside(&fixed) * sampled.beside(&fixed);
     let time = seconds.map_or(demand.time(), |seconds| seconds.min(demand.keep) / seconds.min(demand.span));
     let bytes = entities * demand.per_entity * time;

@@ -51,7 +51,7 @@ impl KeyList {
     }
 }
 
-/// Reads a [`KeyList`].
+/// Reads the keys of a [`KeyList`] in order; `key` is the one that was read last.
 struct Keys<'a> {
     bytes: &'a [u8],
     key: Vec<u8>,
@@ -72,7 +72,7 @@ impl Keys<'_> {
 /// Finds the keys of some ranks, as all keys go by.
 #[derive(Debug)]
 pub(crate) struct KeysAt<'a> {
-    /// Ascending.
+    /// The wanted ranks, ascending; one may be wanted twice.
     ranks: &'a [u32],
     keys: Vec<Vec<u8>>,
     rank: u32,
@@ -83,7 +83,7 @@ impl<'a> KeysAt<'a> {
         Self { ranks, keys: Vec::with_capacity(ranks.len()), rank: 0 }
     }
 
-    /// The next key.
+    /// Takes the key of the next rank, and keeps it if that is wanted.
     pub(crate) fn see(&mut self, key: &[u8]) {
         while self.ranks.get(self.keys.len()) == Some(&self.rank) {
             self.keys.push(key.to_vec());

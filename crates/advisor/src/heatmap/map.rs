@@ -8,9 +8,9 @@ pub const MOST_BUCKETS: u32 = 1000;
 /// A matrix of counts by bucket of row keys and slice of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heatmap {
-    /// The slices.
+    /// The slices of time, which are its columns.
     pub axis: Axis,
-    /// Row keys.
+    /// The number of row keys, which the buckets divide.
     pub keys: u32,
     /// First row key of each bucket, empty until it is set; bucket b of B holds the ranks from `floor(b * keys / B)` to before
     /// `floor((b + 1) * keys / B)`.
@@ -79,6 +79,7 @@ impl Heatmap {
         let (buckets, slices) = (self.buckets.len(), self.axis.slices);
         let (lines, columns) = (lines.min(buckets), columns.min(slices));
         let mut out = vec![vec![0; columns]; lines];
+
         for slice in 0..slices {
             for (bucket, count) in self.slice(slice).iter().enumerate() {
                 let line = out.get_mut(bucket * lines / buckets.max(1));

@@ -24,10 +24,10 @@ pub(crate) fn key_parts(snapshot: &Snapshot, parts: usize) -> Result<Vec<KeyRang
 fn divided(mut starts: Vec<(Vec<u8>, u64)>, parts: usize) -> Vec<KeyRange> {
     starts.sort_unstable();
     let total: u64 = starts.iter().map(|(_, records)| records).sum();
-    let mut ranges = vec![KeyRange::all()];
     // Nothing lies below the first key of all.
     let least = starts.first().map(|(start, _)| start.clone()).unwrap_or_default();
-    let mut before = 0;
+
+    let (mut ranges, mut before) = (vec![KeyRange::all()], 0);
     for (start, records) in starts {
         let wanted = total * ranges.len() as u64 / parts.max(1) as u64;
         if let Some(last) = ranges.last_mut()

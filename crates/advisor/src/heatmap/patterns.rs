@@ -1,11 +1,14 @@
 //! Patterns of writes, named by rule.
 
-use crate::spread::Spread;
+use crate::measure::Distribution;
+use crate::spread::{Shares, Spread};
 
 /// Share of the fullest of 10 ranges, and distance travelled, of keys that grow with time.
 const SEQUENTIAL: f64 = 0.5;
-/// Share of a hot row, and how many times the mean of the rows of its slice.
-const HOT_ROW: (f64, f64) = (0.1, 20.0);
+/// Share of the source rows of a slice that a hot row takes at least.
+const HOT_ROW_SHARE: f64 = 0.1;
+/// How many times the mean of the rows of its slice a hot row takes at least.
+const HOT_ROW_TIMES: f64 = 20.0;
 /// How many times the best cut's top share that of a hot range is.
 const HOT_RANGE: f64 = 3.0;
 /// How many times the median the slice at rank 95 of 100 holds.
@@ -27,12 +30,12 @@ pub enum Pattern {
         /// Slices from one burst to the next, where they are regular.
         period: Option<usize>,
     },
-    /// None of them.
+    /// No other pattern holds.
     Even,
 }
 
 impl Pattern {
-    /// Its name.
+    /// Its name in reports and JSON, in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sequential => "sequential",
@@ -58,22 +61,10 @@ pub fn patterns(spread: &Spread) -> Vec<Pattern> {
     if is_sequential {
         found.push(Pattern::Sequential);
     }
-    let total = |slice: usize| spread.totals.get(slice).copied().unwrap_or(0);
-    let hot_rows = spread.rows.by_slice.iter().filter(|(slice, _)| total(*slice) >= ENOUGH);
-    let is_hot = |(slice, share): &&(usize, f64)| {
-        let written = spread.written.get(*slice).copied().unwrap_or(0);
-        *share >= HOT_ROW.0 && *share * f64::from(written) >= HOT_ROW.1
-    };
-    if half(hot_rows.clone().count(), hot_rows.filter(is_hot).count()) {
+    if has_hot_row(spread) {
         found.push(Pattern::HotRow);
     }
-    let best = |slice: usize| {
-        let at = spread.hindsight.by_slice.binary_search_by_key(&slice, |(slice, _)| *slice);
-        at.ok().and_then(|at| spread.hindsight.by_slice.get(at)).map_or(1.0, |(_, share)| *share)
-    };
-    let ranges = spread.few.by_slice.iter().filter(|(slice, _)| total(*slice) >= ENOUGH);
-    let is_hot = |(slice, share): &&(usize, f64)| *share >= HOT_RANGE * best(*slice);
-    if !is_sequential && half(ranges.clone().count(), ranges.filter(is_hot).count()) {
+    if !is_sequential && has_hot_range(spread) {
         found.push(Pattern::HotRange);
     }
     if is_bursty(&spread.totals) {
@@ -85,33 +76,59 @@ pub fn patterns(spread: &Spread) -> Vec<Pattern> {
     found
 }
 
-fn half(all: usize, some: usize) -> bool {
-    all > 0 && some * 2 >= all
+fn has_hot_row(spread: &Spread) -> bool {
+    let (mut all, mut hot) = (0, 0);
+    for (slice, share) in judged(spread, &spread.rows) {
+        let written = spread.written.get(slice).copied().unwrap_or(0);
+        all += 1;
+        hot += u32::from(share >= HOT_ROW_SHARE && share * f64::from(written) >= HOT_ROW_TIMES);
+    }
+    all > 0 && hot * 2 >= all
+}
+
+fn has_hot_range(spread: &Spread) -> bool {
+    let best = &spread.hindsight.by_slice;
+    let (mut all, mut hot) = (0, 0);
+    for (slice, share) in judged(spread, &spread.few) {
+        let at = best.binary_search_by_key(&slice, |(slice, _)| *slice).ok();
+        let best = at.and_then(|at| best.get(at)).map_or(1.0, |(_, share)| *share);
+        all += 1;
+        hot += u32::from(share >= HOT_RANGE * best);
+    }
+    all > 0 && hot * 2 >= all
+}
+
+/// The slices with source rows enough to be judged, and their shares.
+fn judged<'s>(spread: &'s Spread, shares: &'s Shares) -> impl Iterator<Item = (usize, f64)> {
+    let slices = shares.by_slice.iter().copied();
+    slices.filter(|(slice, _)| spread.totals.get(*slice).is_some_and(|total| *total >= ENOUGH))
 }
 
 fn is_bursty(totals: &[u64]) -> bool {
-    let mut written: Vec<u64> = totals.iter().copied().filter(|total| *total > 0).collect();
-    written.sort_unstable();
-    let at = |per_cent: usize| written.get((written.len() * per_cent).div_ceil(100).max(1) - 1).copied().unwrap_or(0);
-    at(50) > 0 && at(95) >= BURST * at(50)
+    let mut written = Distribution::default();
+    totals.iter().filter(|total| **total > 0).for_each(|total| written.add(*total));
+    let median = written.quantile(500);
+    median > 0 && written.quantile(950) >= BURST * median
 }
 
-/// The shift by which the totals agree best with themselves, if that explains half of their variance.
+/// The shift, in slices, by which the totals agree best with themselves, if that explains half of their variance: the peak of
+/// their autocorrelation.
 fn period(totals: &[u64]) -> Option<usize> {
     let mean = totals.iter().sum::<u64>() as f64 / totals.len().max(1) as f64;
     let apart: Vec<f64> = totals.iter().map(|total| *total as f64 - mean).collect();
     let variance: f64 = apart.iter().map(|it| it * it).sum();
-    let agreement = |shift: &usize| {
-        let pairs = apart.iter().zip(apart.iter().skip(*shift));
+
+    let (mut period, mut best) = (0, 0.0);
+    for shift in 2..=totals.len() / 2 {
+        let products: f64 = apart.iter().zip(apart.iter().skip(shift)).map(|(one, other)| one * other).sum();
         // The mean over fewer pairs, as a share of the variance.
-        pairs.map(|(a, b)| a * b).sum::<f64>() * apart.len() as f64 / ((apart.len() - shift) as f64 * variance)
-    };
-    let shifts = 2..=totals.len() / 2;
-    let (shift, best) = shifts.map(|shift| (shift, agreement(&shift))).fold((0, 0.0), |best, it| {
+        let agreement = products * apart.len() as f64 / ((apart.len() - shift) as f64 * variance);
         // Multiples of the period agree as well: the first stays.
-        if it.1 > best.1 + 1e-9 { it } else { best }
-    });
-    (best >= 0.5).then_some(shift)
+        if agreement > best + 1e-9 {
+            (period, best) = (shift, agreement);
+        }
+    }
+    (best >= 0.5).then_some(period)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub struct StoredReads {
     pub map: Heatmap,
     /// The same as a log, in which keys are known from the time of their first write.
     pub log: WriteLog,
-    /// Draws.
+    /// The number of draws; 1 for a query without parameters.
     pub draws: usize,
 }
 
@@ -26,12 +26,13 @@ pub struct StoredReads {
 /// that are drawn come from the table's records.
 ///
 /// # Errors
-/// If the predicate is none over the records of the table, a parameter has no value, or the table cannot be read.
+/// If the predicate is not valid over the records of the table, a parameter has no value, or the table cannot be read.
 pub fn stored_reads(table: &StoredTable, query: &Query, width: Option<i64>) -> Result<Option<StoredReads>> {
     let layout = table.snapshot.layout();
     let (spec, drawn) = draws(table, query)?;
     let planned = plan(layout, query, &spec.columns, &drawn)?;
     let Some(history) = table.history(width)? else { return Ok(None) };
+
     let ranges: Vec<&KeyRange> = planned.iter().flat_map(|draw| &draw.ranges).collect();
     let reads = reads_by_rank(table, &history, &ranges)?;
     let log = history.log.multiplied(&reads);
@@ -56,19 +57,21 @@ fn draws(table: &StoredTable, query: &Query) -> Result<(DrawSpec, Vec<Draw>)> {
     if at.is_none() {
         return Err(AdvisorError::NoTimes { table: snapshot.table().name().to_owned() });
     }
+
     let collector = DrawCollector::new(spec.clone());
     let columns: Vec<usize> = (0..layout.records_schema().fields().len()).collect();
     if let Some(range) = snapshot.whole(&KeyRange::all()) {
         for block in snapshot.scan(&range, &Projection::all(snapshot.schema()))? {
             let records = layout.decode(block?.without_empty_rows(), &columns);
-            let failed = |source| AdvisorError::Decode { layout: snapshot.table().name().to_owned(), source };
-            collector.look(&records.map_err(failed)?, time, None);
+            let records = records
+                .map_err(|source| AdvisorError::Decode { layout: snapshot.table().name().to_owned(), source })?;
+            collector.look(&records, time, None);
         }
     }
     Ok((spec, collector.finish(None)))
 }
 
-/// For each row key, the ranges that hold it.
+/// For each row key, the number of ranges that hold it.
 fn reads_by_rank(table: &StoredTable, history: &History, ranges: &[&KeyRange]) -> Result<Vec<u32>> {
     let mut starts: Vec<&[u8]> = ranges.iter().map(|range| range.start.as_slice()).collect();
     let mut ends: Vec<&[u8]> = ranges.iter().filter_map(|range| range.end.as_deref()).collect();

@@ -3,17 +3,23 @@
 use tidetable_layout::Layout;
 use tidetable_layout::outline::{PartContent, template_parts};
 
-/// The columns in a row key as text, from left to right; the whole key if the layout cannot have written it. Bytes that are no
+/// The columns in a row key as text, from left to right; the whole key if the layout cannot have written it. Bytes other than
 /// printable ASCII are escaped.
 pub fn key_segments(layout: &Layout, key: &[u8]) -> Vec<String> {
-    let whole = || vec![key.escape_ascii().to_string()];
-    let Some(printed) = layout.split_key(key) else { return whole() };
     let parts = template_parts(&layout.spec().row_key);
-    let is_column = |content: &PartContent| matches!(content, PartContent::Field { .. });
-    // A literal at the start stands before what tells keys apart; between columns it only delimits.
-    let columns = parts.iter().zip(printed).filter(|(part, _)| is_column(&part.content));
-    let columns: Vec<String> = columns.map(|(_, bytes)| bytes.escape_ascii().to_string()).collect();
-    if columns.is_empty() { whole() } else { columns }
+    let printed = layout.split_key(key).unwrap_or_default();
+    let mut segments = Vec::new();
+    for (part, bytes) in parts.iter().zip(printed) {
+        // A literal at the start stands before what tells keys apart; between columns it only delimits.
+        if matches!(part.content, PartContent::Field { .. }) {
+            segments.push(bytes.escape_ascii().to_string());
+        }
+    }
+
+    if segments.is_empty() {
+        segments.push(key.escape_ascii().to_string());
+    }
+    segments
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use tidetable_layout::block::GroupProjection;
 use tidetable_layout::schema::TimestampKind;
 use tidetable_layout::time::SECOND;
 use tidetable_layout::{KeyRange, Layout, Projection, StoredSchema};
-use tidetable_store::{Snapshot, Sst};
+use tidetable_store::Snapshot;
 
 use crate::error::{AdvisorError, Result};
 use crate::heatmap::key_list::{KeyList, KeysAt};
@@ -34,7 +34,7 @@ impl StoredTable {
         Ok(Self { snapshot })
     }
 
-    /// Its layout.
+    /// The layout that it was loaded with, by which its row keys read.
     pub fn layout(&self) -> &Layout {
         self.snapshot.layout()
     }
@@ -52,6 +52,7 @@ impl StoredTable {
                 *group = Some(only_times);
             }
         }
+
         let Some(range) = self.snapshot.whole(keys) else { return Ok(()) };
         let (mut key, mut sorted) = (Vec::new(), Vec::new());
         for block in self.snapshot.scan(&range, &projection)? {
@@ -75,31 +76,48 @@ impl StoredTable {
         Ok(())
     }
 
-    /// First and last second of the source rows; `None` without any.
-    fn ends(&self, parts: &[KeyRange]) -> Result<Option<(i64, i64)>> {
+    /// First and last time of the source rows; `None` without any.
+    fn ends(&self, parts: &[KeyRange]) -> Result<Option<Ends>> {
         if let Some(ends) = self.recorded_ends() {
             return Ok(Some(ends));
         }
-        let of_part = |part: &KeyRange| -> Result<Option<(i64, i64)>> {
-            let mut ends: Option<(i64, i64)> = None;
-            self.each_key(part, |_, times| ends = widest(ends, times.first().copied().zip(times.last().copied())))?;
-            Ok(ends)
-        };
-        let ends = parts.par_iter().map(of_part).try_reduce(|| None, |one, other| Ok(widest(one, other)))?;
-        Ok(ends.map(in_seconds))
+        let ends = parts.par_iter().map(|part| self.ends_of(part));
+        ends.try_reduce(|| None, |one, other| Ok([one, other].into_iter().flatten().reduce(Ends::widened)))
+    }
+
+    /// The same of the rows of a key range, whose times are read.
+    fn ends_of(&self, part: &KeyRange) -> Result<Option<Ends>> {
+        let mut ends: Option<Ends> = None;
+        self.each_key(part, |_, times| {
+            if let (Some(first), Some(last)) = (times.first(), times.last()) {
+                let of_row = Ends { first: *first, last: *last };
+                ends = Some(ends.map_or(of_row, |ends| ends.widened(of_row)));
+            }
+        })?;
+        Ok(ends)
     }
 
     /// The ends that the files record, if all that they hold is seen, and all of it counts.
-    fn recorded_ends(&self) -> Option<(i64, i64)> {
+    fn recorded_ends(&self) -> Option<Ends> {
         let version = self.snapshot.version();
         let all_counts = timed(self.snapshot.schema()).count() == 1 && !self.snapshot.schema().upsert;
-        let hides = |sst: &Sst| sst.emptied || sst.multi_window.as_ref().is_some_and(|held| !held.without.is_empty());
         let is_seen = version.tombstones.is_empty() && version.table.gc.is_empty();
-        if !all_counts || !is_seen || version.ssts().any(hides) {
+        if !all_counts || !is_seen {
             return None;
         }
-        let of_sst = version.ssts().map(|sst| sst.min_timestamp.zip(sst.max_timestamp));
-        of_sst.reduce(widest).flatten().map(in_seconds)
+
+        let mut ends: Option<Ends> = None;
+        for sst in version.ssts() {
+            let is_whole = sst.multi_window.as_ref().is_none_or(|held| held.without.is_empty());
+            if sst.emptied || !is_whole {
+                return None;
+            }
+            if let Some((first, last)) = sst.min_timestamp.zip(sst.max_timestamp) {
+                let of_sst = Ends { first, last };
+                ends = Some(ends.map_or(of_sst, |ends| ends.widened(of_sst)));
+            }
+        }
+        ends
     }
 
     /// Reads keys and times, once, into slices at least `width` seconds wide; `None` if the table is empty.
@@ -109,16 +127,9 @@ impl StoredTable {
     pub(super) fn history(&self, width: Option<i64>) -> Result<Option<History>> {
         let parts = key_parts(&self.snapshot, rayon::current_num_threads())?;
         let Some(ends) = self.ends(&parts)? else { return Ok(None) };
-        let axis = Axis::new(ends, width);
-        let of_part = |part: &KeyRange| {
-            let (mut log, mut keys) = (WriteLog::new(axis), Some(KeyList::default()));
-            self.each_key(part, |key, times| {
-                log.add_key(times.iter().map(|time| Write { second: time.div_euclid(SECOND), rows: 1 }));
-                keys = keys.take().and_then(|keys| keys.with(key));
-            })?;
-            Ok((log, keys))
-        };
-        let read = parts.par_iter().map(of_part).collect::<Result<Vec<_>>>()?;
+        let axis = Axis::new(ends.first.div_euclid(SECOND), ends.last.div_euclid(SECOND), width);
+        let read = parts.par_iter().map(|part| self.log_of(part, axis)).collect::<Result<Vec<_>>>()?;
+
         let mut history = History { log: WriteLog::new(axis), keys: Some(KeyList::default()), parts: Vec::new() };
         for (part, (log, keys)) in parts.into_iter().zip(read) {
             history.parts.push((part, history.log.keys));
@@ -126,6 +137,16 @@ impl StoredTable {
             history.keys = history.keys.take().zip(keys).and_then(|(all, keys)| all.with_all(&keys));
         }
         Ok(Some(history))
+    }
+
+    /// The writes of the rows of a key range, and its row keys unless they are too many to be held.
+    fn log_of(&self, part: &KeyRange, axis: Axis) -> Result<(WriteLog, Option<KeyList>)> {
+        let (mut log, mut keys) = (WriteLog::new(axis), Some(KeyList::default()));
+        self.each_key(part, |key, times| {
+            log.add_key(times.iter().map(|time| Write { second: time.div_euclid(SECOND), rows: 1 }));
+            keys = keys.take().and_then(|keys| keys.with(key));
+        })?;
+        Ok((log, keys))
     }
 
     /// Calls `visit` for each row key of `history`, in order.
@@ -153,16 +174,18 @@ impl StoredTable {
     }
 }
 
-/// The least and the greatest of both.
-fn widest(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Option<(i64, i64)> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
-        (one, other) => one.or(other),
-    }
+/// The first and the last time of some source rows, microseconds since the epoch.
+#[derive(Debug, Clone, Copy)]
+struct Ends {
+    first: i64,
+    last: i64,
 }
 
-fn in_seconds((first, last): (i64, i64)) -> (i64, i64) {
-    (first.div_euclid(SECOND), last.div_euclid(SECOND))
+impl Ends {
+    /// The ends of both together.
+    fn widened(self, other: Self) -> Self {
+        Self { first: self.first.min(other.first), last: self.last.max(other.last) }
+    }
 }
 
 /// Groups whose records have times.
@@ -174,7 +197,7 @@ fn timed(schema: &StoredSchema) -> impl Iterator<Item = usize> {
 /// When the rows of a table were written.
 #[derive(Debug)]
 pub(super) struct History {
-    /// The writes.
+    /// Source rows by row key and slice of time.
     pub(super) log: WriteLog,
     /// `None` if they are too many to be held.
     keys: Option<KeyList>,

@@ -14,7 +14,7 @@ use crate::trial::TIMESTAMP_BYTES;
 /// What a heatmap of writes counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Metric {
-    /// Source rows written.
+    /// Source rows, at the time at which they were written.
     #[default]
     Writes,
     /// Cells, by their timestamps. Those at timestamp 0 count when their row is first written.
@@ -37,7 +37,7 @@ pub fn stored_heatmap(table: &StoredTable, metric: Metric, width: Option<i64>) -
     Ok(Some((map, history.log)))
 }
 
-/// Cells or their bytes.
+/// The heatmap of cells or of their bytes; key ranges are counted at the same time.
 fn count_cells(table: &StoredTable, history: &History, metric: Metric) -> Result<Heatmap> {
     let log = &history.log;
     let mut first = vec![0_u32; log.keys as usize];
@@ -59,7 +59,7 @@ fn count_cells(table: &StoredTable, history: &History, metric: Metric) -> Result
     )
 }
 
-/// The same for a key range, given with the rank of its first key. `first` are the slices in which keys are first written.
+/// The counts of a key range, given with the rank of its first key. `first` are the slices in which keys are first written.
 fn count_part(
     table: &StoredTable,
     log: &WriteLog,
@@ -74,7 +74,7 @@ fn count_part(
     Ok(counts.map)
 }
 
-/// Cells or their bytes, of the rows of a part of the table.
+/// Counts cells or their bytes, of the rows of a part of the table.
 struct CellCounts<'a> {
     map: Heatmap,
     log: &'a WriteLog,

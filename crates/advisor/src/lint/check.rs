@@ -13,7 +13,7 @@ use crate::facts::DataFacts;
 /// The findings of a job, by their place in its file.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// Those that count.
+    /// Those that count: neither the table nor the job allows their rule.
     pub findings: Vec<Finding>,
     /// Those that a person has silenced, with the reason.
     pub silenced: Vec<Finding>,
@@ -29,21 +29,22 @@ impl Report {
     /// that are written for ever. A query that reads more than it must is judged by its cost, and another table may answer it.
     pub fn refusals(&self) -> impl Iterator<Item = &Finding> {
         const REFUSED: [&str; 3] = ["R1", "W2", "K7"];
-        let is_error = |finding: &Finding| finding.severity == Severity::Error && finding.rule.needs != Needs::Queries;
-        self.findings.iter().filter(move |finding| is_error(finding) || REFUSED.contains(&finding.rule.id))
+        self.findings.iter().filter(|finding| {
+            let is_error = finding.severity == Severity::Error && finding.rule.needs != Needs::Queries;
+            is_error || REFUSED.contains(&finding.rule.id)
+        })
     }
 }
 
 /// Checks tables each by itself, as if it were the only one of the job: alternatives, of which one will be chosen. `text` is
 /// that of the file which declares them.
-pub fn lint_apart(
-    job: &Job,
-    (tables, text): (&[Table], &str),
-    data: Option<&DataFacts>,
-    prices: &Prices,
-) -> Vec<Report> {
-    let alone = |table: &Table| Job { tables: vec![table.clone()], text: text.to_owned(), ..job.clone() };
-    tables.iter().map(|table| lint(&alone(table), data, prices)).collect()
+pub fn lint_apart(job: &Job, tables: &[Table], text: &str, data: Option<&DataFacts>, prices: &Prices) -> Vec<Report> {
+    let mut reports = Vec::with_capacity(tables.len());
+    for table in tables {
+        let alone = Job { tables: vec![table.clone()], text: text.to_owned(), ..job.clone() };
+        reports.push(lint(&alone, data, prices));
+    }
+    reports
 }
 
 /// Checks the tables of a job against all rules; those that need data are silent without. The limits are those of `prices`.
@@ -59,16 +60,15 @@ pub fn lint(job: &Job, data: Option<&DataFacts>, prices: &Prices) -> Report {
     Report { findings, silenced }
 }
 
+/// What a rule finds in the job; what it finds in a table bears the table's name.
 fn found_by(rule: &Rule, subject: &JobSubject<'_>) -> Vec<Found> {
-    match rule.check {
-        Check::Job(check) => check(subject),
-        Check::Table(check) => {
-            let of_table = |table| {
-                let found = check(table);
-                let name = table.name().to_owned();
-                found.into_iter().map(move |found| Found { table: Some(name.clone()), ..found })
-            };
-            subject.tables.iter().flat_map(of_table).collect()
-        }
+    let check = match rule.check {
+        Check::Job(check) => return check(subject),
+        Check::Table(check) => check,
+    };
+    let mut all = Vec::new();
+    for table in &subject.tables {
+        all.extend(check(table).into_iter().map(|found| Found { table: Some(table.name().to_owned()), ..found }));
     }
+    all
 }

@@ -5,10 +5,10 @@ use tidetable_job::Job;
 use super::found::{Edit, Found, Measure};
 use super::rule::{Rule, Severity};
 
-/// A rule that a table breaks.
+/// A rule that a job breaks at one place of its file: what, where, by how much, and the change that mends it.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// The rule.
+    /// The rule that is broken, with its reason and the page that says so.
     pub rule: &'static Rule,
     /// How grave it is here; at most as grave as the rule.
     pub severity: Severity,
@@ -31,11 +31,11 @@ pub struct Finding {
 /// A range of the job file. Lines and columns count from 1, columns in characters; the end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// First line.
+    /// The line in which it begins.
     pub line: usize,
-    /// First column.
+    /// The column of its first character.
     pub column: usize,
-    /// Last line.
+    /// The line in which it ends.
     pub end_line: usize,
     /// Column behind the last character.
     pub end_column: usize,
@@ -48,9 +48,9 @@ pub struct Change {
     pub place: Place,
     /// The text that replaces it.
     pub text: String,
-    /// The lines now.
+    /// The whole lines that it touches, as they are.
     pub before: String,
-    /// The lines afterwards.
+    /// The same lines with the change made.
     pub after: String,
 }
 

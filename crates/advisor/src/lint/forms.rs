@@ -9,13 +9,15 @@ const FILE_ENDINGS: [&str; 12] = ["csv", "gz", "html", "jpg", "json", "log", "md
 /// Whether a text is a domain name: labels of letters, digits and hyphens, the last of letters.
 pub(crate) fn is_domain(text: &str) -> bool {
     let labels: Vec<&str> = text.split('.').collect();
-    let sound = |label: &&str| {
-        let plain = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        (1..=63).contains(&label.len()) && plain && !label.starts_with('-') && !label.ends_with('-')
-    };
     let [.., _, last] = labels.as_slice() else { return false };
     let top = last.len() >= 2 && last.bytes().all(|byte| byte.is_ascii_alphabetic());
-    top && !FILE_ENDINGS.contains(&last.to_ascii_lowercase().as_str()) && labels.iter().all(sound)
+    top && !FILE_ENDINGS.contains(&last.to_ascii_lowercase().as_str()) && labels.iter().all(|label| is_label(label))
+}
+
+/// Whether a text is a label of a domain name: 1 to 63 letters, digits and hyphens, no hyphen at either end (RFC 1123).
+fn is_label(label: &str) -> bool {
+    let is_plain = label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    (1..=63).contains(&label.len()) && is_plain && !label.starts_with('-') && !label.ends_with('-')
 }
 
 /// The last two labels of a domain name: whose it is, nearly always.
@@ -62,9 +64,12 @@ pub(crate) fn personal(text: &str) -> Option<&'static str> {
 fn is_card(text: &str) -> bool {
     let digits: Vec<u32> = text.chars().filter(|c| !matches!(c, ' ' | '-')).map_while(|c| c.to_digit(10)).collect();
     let all = text.chars().filter(|c| !matches!(c, ' ' | '-')).count();
-    let doubled = |digit: u32| if digit > 4 { 2 * digit - 9 } else { 2 * digit };
-    let sum: u32 =
-        digits.iter().rev().enumerate().map(|(at, digit)| if at % 2 == 1 { doubled(*digit) } else { *digit }).sum();
+    let mut sum = 0;
+    for (at, digit) in digits.iter().rev().enumerate() {
+        // Every other digit is doubled, and counts by the sum of its digits.
+        let value = if at % 2 == 1 { 2 * digit } else { *digit };
+        sum += value / 10 + value % 10;
+    }
     all == digits.len() && (13..=19).contains(&all) && sum > 0 && sum.is_multiple_of(10)
 }
 
@@ -77,9 +82,13 @@ fn is_iban(text: &str) -> bool {
     if !country || !check || !(11..=30).contains(&rest.len()) || !rest.bytes().all(|b| b.is_ascii_alphanumeric()) {
         return false;
     }
-    let digits = rest.chars().chain(head.chars()).filter_map(|c| c.to_digit(36));
-    let step = |rest: u32, value: u32| if value < 10 { (rest * 10 + value) % 97 } else { (rest * 100 + value) % 97 };
-    digits.fold(0, step) == 1
+
+    // Letters are numbers of two digits, from 10 for A.
+    let mut remainder = 0;
+    for value in rest.chars().chain(head.chars()).filter_map(|c| c.to_digit(36)) {
+        remainder = (remainder * if value < 10 { 10 } else { 100 } + value) % 97;
+    }
+    remainder == 1
 }
 
 /// A value of which only the beginning is shown.

@@ -24,20 +24,20 @@ pub(crate) struct Found {
 /// A number against its limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measure {
-    /// What was counted.
+    /// What was counted or estimated, in `unit`.
     pub measured: f64,
     /// The limit it passes.
     pub limit: f64,
-    /// Unit of both.
+    /// The unit of both in words, such as `bytes` or `of the writes` for a share.
     pub unit: &'static str,
 }
 
 /// A replacement of text of the job file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {
-    /// Bytes that go.
+    /// Byte range of the job file that is replaced.
     pub(crate) at: Range<usize>,
-    /// Text that comes.
+    /// What is written in its place.
     pub(crate) text: String,
 }
 
@@ -55,16 +55,18 @@ impl Found {
         Self { edit, ..self }
     }
 
-    /// Adds examples, the first few. Control characters of the data could steer a terminal, so they are escaped.
+    /// Adds examples, the first few.
     pub(crate) fn keys(self, keys: impl IntoIterator<Item = String>) -> Self {
-        let short = |key: String| {
-            let key = shown(key.as_bytes());
-            match key.char_indices().nth(LONGEST) {
-                Some((end, _)) => format!("{}…", key.get(..end).unwrap_or_default()),
-                None => key,
-            }
-        };
-        Self { keys: keys.into_iter().take(EXAMPLES).map(short).collect(), ..self }
+        Self { keys: keys.into_iter().take(EXAMPLES).map(|key| shortened(&key)).collect(), ..self }
+    }
+}
+
+/// The beginning of an example. Control characters of the data could steer a terminal, so they are escaped.
+fn shortened(key: &str) -> String {
+    let key = shown(key.as_bytes());
+    match key.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", key.get(..end).unwrap_or_default()),
+        None => key,
     }
 }
 

@@ -7,11 +7,11 @@ use super::subject::{JobSubject, TableSubject};
 /// The least a rule must know to speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// The job file.
+    /// The job file alone, so it always speaks.
     Job,
-    /// The rows of its sources.
+    /// The rows of the job's sources, too.
     Data,
-    /// The queries that will be asked.
+    /// The queries that will be asked of the tables, with the rows of the sources.
     Queries,
 }
 
@@ -53,19 +53,19 @@ pub(crate) enum Check {
     Job(fn(&JobSubject<'_>) -> Vec<Found>),
 }
 
-/// "Schema design best practices".
+/// Bigtable's page "Schema design best practices".
 pub(crate) const DESIGN: &str = "https://cloud.google.com/bigtable/docs/schema-design";
-/// "Schema design for time series data".
+/// Bigtable's page "Schema design for time series data".
 pub(crate) const TIME_SERIES: &str = "https://cloud.google.com/bigtable/docs/schema-design-time-series";
-/// "Quotas and limits".
+/// Bigtable's page "Quotas and limits".
 pub(crate) const QUOTAS: &str = "https://cloud.google.com/bigtable/quotas";
-/// "Understand performance".
+/// Bigtable's page "Understand performance".
 pub(crate) const PERFORMANCE: &str = "https://cloud.google.com/bigtable/docs/performance";
-/// "Key Visualizer heatmap patterns".
+/// Bigtable's page "Key Visualizer heatmap patterns".
 pub(crate) const KEY_VISUALIZER: &str = "https://cloud.google.com/bigtable/docs/keyvis-patterns";
-/// "Garbage collection".
+/// Bigtable's page "Garbage collection".
 pub(crate) const GARBAGE: &str = "https://cloud.google.com/bigtable/docs/garbage-collection";
-/// "Aggregate data at write time".
+/// Bigtable's page "Aggregate data at write time".
 pub(crate) const AGGREGATE: &str = "https://cloud.google.com/bigtable/docs/writes#aggregate";
 /// The page of this program about `lint`.
 pub(crate) const GUIDE: &str = "docs/guide/lint.md";

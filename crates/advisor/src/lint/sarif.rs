@@ -60,6 +60,7 @@ fn result(finding: &Finding, path: &str) -> Value {
         keys => format!(" ({})", keys.join(", ")),
     };
     let text = format!("{about}{}{examples}. {}", finding.message, finding.rule.reason);
+
     let location = json!({ "uri": uri(path) });
     let mut result = json!({
         "ruleId": finding.rule.id,
@@ -92,9 +93,15 @@ fn region(place: Place) -> Value {
 
 /// A relative path as a URI reference: bytes that are not allowed in one are percent-encoded.
 fn uri(path: &str) -> String {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=@".contains(&byte);
-    let encode = |byte: u8| if allowed(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    path.bytes().map(encode).collect()
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=@".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt;
 /// How grave a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Worth knowing.
+    /// Worth knowing, and not wrong by itself.
     Info,
     /// Against the advice of the guides, and costs something.
     Warn,

@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use tidetable_job::{Job, Table};
-use tidetable_layout::FieldType;
 use tidetable_layout::error::Place;
 use tidetable_layout::outline::{FieldForm, PartContent, TemplatePart, template_parts};
+use tidetable_layout::schema::{QualifierKind, TimestampKind};
 use tidetable_layout::time::DAY;
+use tidetable_layout::{Field, FieldType};
 use tidetable_store::GcRule;
 
 use super::found::Edit;
@@ -25,15 +26,18 @@ pub(crate) struct JobSubject<'a> {
     pub(crate) tables: Vec<TableSubject<'a>>,
     /// Ids of all rules.
     pub(crate) rules: Vec<&'static str>,
-    /// Limits and capacities.
+    /// The price list that has the quotas and the capacities of a node.
     pub(crate) prices: &'a Prices,
 }
 
 impl<'a> JobSubject<'a> {
     pub(crate) fn new(job: &'a Job, data: Option<&'a DataFacts>, prices: &'a Prices, rules: Vec<&'static str>) -> Self {
-        let facts = |name: &str| data.and_then(|data| data.table(name));
-        let tables = job.tables.iter().map(|table| TableSubject::new((job, prices), table, facts(&table.spec.name)));
-        Self { job, tables: tables.collect(), rules, prices }
+        let mut tables = Vec::with_capacity(job.tables.len());
+        for table in &job.tables {
+            let facts = data.and_then(|data| data.table(&table.spec.name));
+            tables.push(TableSubject::new(job, prices, table, facts));
+        }
+        Self { job, tables, rules, prices }
     }
 }
 
@@ -41,7 +45,7 @@ impl<'a> JobSubject<'a> {
 #[derive(Debug)]
 pub(crate) struct TableSubject<'a> {
     pub(crate) job: &'a Job,
-    /// Limits and capacities.
+    /// The price list that has the quotas and the capacities of a node.
     pub(crate) prices: &'a Prices,
     pub(crate) table: &'a Table,
     /// Its data; `None` without.
@@ -89,24 +93,21 @@ impl KeyField {
 }
 
 impl<'a> TableSubject<'a> {
-    fn new((job, prices): (&'a Job, &'a Prices), table: &'a Table, facts: Option<&'a TableFacts>) -> Self {
+    fn new(job: &'a Job, prices: &'a Prices, table: &'a Table, facts: Option<&'a TableFacts>) -> Self {
         let parts = template_parts(&table.spec.row_key);
-        let kind_of = |name: &str| {
-            let fields = &table.layout.source().fields;
-            fields.iter().find(|field| field.name == name).map_or(FieldType::Text, |field| field.kind)
-        };
-        let fields = parts.iter().enumerate().filter_map(|(at, part)| {
-            let PartContent::Field { name, form } = &part.content else { return None };
+        let mut fields = Vec::new();
+        for (at, part) in parts.iter().enumerate() {
+            let PartContent::Field { name, form } = &part.content else { continue };
+            let column = table.layout.source().fields.iter().find(|field| field.name == *name);
             let next = parts.get(at + 1).map(|next| &next.content);
-            Some(KeyField {
+            fields.push(KeyField {
                 name: name.clone(),
                 form: form.clone(),
-                kind: kind_of(name),
+                kind: column.map_or(FieldType::Text, |field| field.kind),
                 span: part.span.clone(),
                 touches_next: matches!(next, Some(PartContent::Field { .. })),
-            })
-        });
-        let fields = fields.collect();
+            });
+        }
         Self { job, prices, table, facts, parts, fields }
     }
 
@@ -157,16 +158,24 @@ impl<'a> TableSubject<'a> {
     /// A column of the source that tells who or what a row is about and is not in the key: the first of text, else the
     /// first integer.
     pub(crate) fn promotable(&self) -> Option<String> {
-        let source = self.table.layout.source();
-        let free = |name: &str| name != self.time() && !self.fields.iter().any(|field| field.name == name);
-        let of = |kinds: &[FieldType]| {
-            let mut fields = source.fields.iter();
-            fields.find(|field| kinds.contains(&field.kind) && free(&field.name)).map(|field| field.name.clone())
-        };
-        if let Some(name) = of(&[FieldType::Text]) {
-            return Some(format!("{{{name}}}"));
+        let columns = self.table.layout.source().fields.iter();
+        let free = columns.filter(|column| !self.fields.iter().any(|field| field.name == column.name));
+        let free: Vec<&Field> = free.filter(|column| column.name != self.time()).collect();
+
+        if let Some(text) = free.iter().find(|column| column.kind == FieldType::Text) {
+            return Some(format!("{{{}}}", text.name));
         }
-        of(&[FieldType::UInt64, FieldType::Int64]).map(|name| format!("{{{name}:010}}"))
+        let integer = free.iter().find(|column| matches!(column.kind, FieldType::UInt64 | FieldType::Int64))?;
+        Some(format!("{{{}:010}}", integer.name))
+    }
+
+    /// Whether each event is a version more of a column of this family, of which the newest wins.
+    pub(crate) fn is_versioned(&self, family: &str) -> bool {
+        self.table.layout.stored().groups.iter().any(|group| {
+            let is_series = group.qualifier == QualifierKind::Constant && group.timestamps == TimestampKind::Stored;
+            let wins = group.columns.iter().any(|column| column.family == family && column.merge.is_newest());
+            is_series && wins && !group.keeps_duplicates()
+        })
     }
 
     /// The template with `field` printed as `text`, with a delimiter where it needs one now.
@@ -194,6 +203,11 @@ impl<'a> TableSubject<'a> {
     /// The text of a field of the template, from brace to brace.
     pub(crate) fn written(&self, field: &KeyField) -> String {
         self.table.spec.row_key.get(field.span.clone()).unwrap_or_default().to_owned()
+    }
+
+    /// The texts of fields of the template, in their order.
+    pub(crate) fn written_all(&self, fields: &[KeyField]) -> Vec<String> {
+        fields.iter().map(|field| self.written(field)).collect()
     }
 
     /// An edit of the template; none if the file writes it with escapes.
@@ -255,14 +269,14 @@ impl<'a> TableSubject<'a> {
 
 /// Days after which a rule drops a cell that no newer one replaces.
 fn days_kept(rule: &GcRule) -> f64 {
-    let drops = |days: i64| rule.drops(0, 0, days * DAY);
-    if !drops(MOST_DAYS) {
+    if !rule.drops(0, 0, MOST_DAYS * DAY) {
         return f64::INFINITY;
     }
+
     let (mut low, mut high) = (0, MOST_DAYS);
     while low < high {
         let middle = low + (high - low) / 2;
-        if drops(middle) { high = middle } else { low = middle + 1 }
+        if rule.drops(0, 0, middle * DAY) { high = middle } else { low = middle + 1 }
     }
     low as f64
 }

@@ -4,13 +4,13 @@ use tidetable_job::Job;
 use tidetable_job::workload::{Need, Query, Workload};
 use tidetable_layout::error::RejectReason;
 
-use crate::comparison::{Compared, Comparison, Economy, Extent, compare, demand_of, scaled, value_columns};
+use crate::comparison::{Comparison, Economy, Extent, compare, demand_of, scaled, value_columns};
 use crate::error::{AdvisorError, Result};
 use crate::facts::{DataFacts, QueryFacts, Reads, RejectFacts, RejectKind, TableFacts};
 use crate::growth::{Demand, KeyShape};
 use crate::measure::Measured;
-use crate::queries::{Asked, ask};
-use crate::trial::{Draw, DrawSpec, Trial, TrialReject, TrialTable};
+use crate::queries::{Asked, Drawn, ask};
+use crate::trial::{DrawSpec, Trial, TrialReject, TrialTable};
 
 /// What the rows of a job say about those of its tables that a trial has encoded, with what queries read of them: a
 /// workload, and what the trial drew for it.
@@ -26,13 +26,13 @@ pub fn survey(job: &Job, trial: &Trial, workload: Option<(&Workload, &[DrawSpec]
         let values = value_columns(trial);
         let measured: Vec<_> = trial.tables.iter().zip(comparison.layouts.iter().map(|it| &it.measured)).collect();
         for ((query, spec), draws) in workload.queries.iter().zip(specs).zip(&trial.draws) {
-            ask_tables(&measured, query, (spec, draws), &values, &mut tables)?;
+            ask_tables(&measured, query, Drawn { spec, draws }, &values, &mut tables)?;
         }
     }
     Ok(DataFacts { tables })
 }
 
-/// The same of the layouts of a comparison with facts, with what it knows of the answers to queries.
+/// The facts of the layouts of a comparison that has them, with what it knows of the answers to queries.
 pub fn survey_compared(trial: &Trial, comparison: &Comparison, costed: Option<(&Workload, &Economy)>) -> DataFacts {
     let mut tables = facts_of(trial, comparison, costed.map(|(_, economy)| economy.demand.clone()));
     if let Some((workload, economy)) = costed {
@@ -47,16 +47,18 @@ pub fn survey_compared(trial: &Trial, comparison: &Comparison, costed: Option<(&
 /// The facts of each layout, with the rows that it could not encode, at the scale of a demand that declares one.
 fn facts_of(trial: &Trial, comparison: &Comparison, demand: Option<Demand>) -> Vec<TableFacts> {
     let demand = demand.filter(|demand| demand.is_declared);
-    let of = |(table, compared): (&TrialTable, &Compared)| {
-        let mut facts = with_rejects(compared.facts.clone()?, trial);
+    let mut all = Vec::new();
+    for (table, compared) in trial.tables.iter().zip(&comparison.layouts) {
+        let Some(facts) = &compared.facts else { continue };
+        let mut facts = with_rejects(facts.clone(), trial);
         if let Some(demand) = &demand {
             facts.writes.declared = Some(demand.writes_per_second).filter(|_| demand.is_scaled);
             let shape = KeyShape::of(&compared.layout);
             facts.scale = Some(scaled(table, compared, &shape, comparison.axis, demand));
         }
-        Some(facts)
-    };
-    trial.tables.iter().zip(&comparison.layouts).filter_map(of).collect()
+        all.push(facts);
+    }
+    all
 }
 
 /// With the rows that the layout could not encode.
@@ -69,7 +71,7 @@ fn with_rejects(mut facts: TableFacts, trial: &Trial) -> TableFacts {
 fn ask_tables(
     encoded: &[(&TrialTable, &Measured)],
     query: &Query,
-    drawn: (&DrawSpec, &[Draw]),
+    drawn: Drawn<'_>,
     values: &[String],
     tables: &mut [TableFacts],
 ) -> Result<()> {
@@ -82,6 +84,7 @@ fn ask_tables(
             }
             asked => asked?,
         };
+
         answered = true;
         if let Some(facts) = tables.iter_mut().find(|facts| facts.name == encoded.name) {
             facts.queries.push(query_facts(query, &asked));
@@ -91,15 +94,10 @@ fn ask_tables(
 }
 
 fn query_facts(query: &Query, asked: &Asked) -> QueryFacts {
-    let reads = |need| match need {
-        Need::Point => Reads::Point,
-        Need::Range => Reads::Range,
-        Need::Scan => Reads::Scan,
-    };
     QueryFacts {
         name: query.name.clone(),
-        reads: reads(asked.need),
-        must: query.must.map(reads),
+        reads: asked.need.into(),
+        must: query.must.map(Reads::from),
         columns: query.columns.clone(),
         newest: query.newest,
         atomic: query.atomic,
@@ -111,24 +109,31 @@ fn query_facts(query: &Query, asked: &Asked) -> QueryFacts {
     }
 }
 
+impl From<Need> for Reads {
+    fn from(need: Need) -> Self {
+        match need {
+            Need::Point => Self::Point,
+            Need::Range => Self::Range,
+            Need::Scan => Self::Scan,
+        }
+    }
+}
+
 /// A rejected row as a rule knows it; other reasons are those of the source.
 fn reject_of(reject: &TrialReject, table: &str) -> Option<RejectFacts> {
     if reject.layout.as_deref() != Some(table) {
         return None;
     }
-    let is = |reason: RejectReason| reject.reason == reason.to_string();
+    let limits = [
+        (RejectReason::KeyTooLong, RejectKind::Key),
+        (RejectReason::QualifierTooLong, RejectKind::Qualifier),
+        (RejectReason::CellTooLong, RejectKind::Cell),
+    ];
+    let limit = limits.into_iter().find(|(reason, _)| reject.reason == reason.to_string()).map(|(_, kind)| kind);
     let delimiter = RejectReason::Delimiter { literal: String::new() }.to_string();
-    let kind = if is(RejectReason::KeyTooLong) {
-        RejectKind::Key
-    } else if is(RejectReason::QualifierTooLong) {
-        RejectKind::Qualifier
-    } else if is(RejectReason::CellTooLong) {
-        RejectKind::Cell
-    } else if reject.reason.starts_with(delimiter.trim_end_matches('`')) {
-        RejectKind::Delimiter
-    } else {
-        return None;
-    };
+    let holds_delimiter = reject.reason.starts_with(delimiter.trim_end_matches('`'));
+    let kind = limit.or(holds_delimiter.then_some(RejectKind::Delimiter))?;
+
     let column = reject.column.clone().unwrap_or_default();
     Some(RejectFacts { kind, column, rows: reject.rows, example: reject.raw.clone() })
 }

@@ -72,10 +72,14 @@ pub(crate) fn personal(name: &str) -> Option<&'static str> {
         ("date", "birth", "a date of birth"),
         ("birth", "date", "a date of birth"),
     ];
+
     let words = words(name);
-    let has = |word: &str| words.iter().any(|own| own == word);
-    let single = SINGLE.into_iter().find(|(word, _)| has(word)).map(|(_, what)| what);
-    single.or_else(|| PAIRS.into_iter().find(|(one, other, _)| has(one) && has(other)).map(|(_, _, what)| what))
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let Some((_, what)) = SINGLE.into_iter().find(|(word, _)| words.contains(word)) {
+        return Some(what);
+    }
+    let pair = PAIRS.into_iter().find(|(one, other, _)| words.contains(one) && words.contains(other));
+    pair.map(|(_, _, what)| what)
 }
 
 #[cfg(test)]

@@ -16,16 +16,16 @@ pub struct Distribution {
 /// Quantiles by nearest rank: the value at rank `ceil(q * n)` of `n` ascending values. All 0 without values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Quantiles {
-    /// The median.
+    /// Rank 50 of 100: the median.
     pub p50: u64,
     /// Rank 99 of 100.
     pub p99: u64,
-    /// The greatest.
+    /// The greatest of all values.
     pub max: u64,
 }
 
 impl Distribution {
-    /// Counts a value.
+    /// Counts one more occurrence of a value.
     pub fn add(&mut self, value: u64) {
         self.count += 1;
         match usize::try_from(value) {

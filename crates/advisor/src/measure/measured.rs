@@ -24,9 +24,9 @@ pub struct Measured {
     pub source_rows: u64,
     /// Source rows that were rejected.
     pub rejected: u64,
-    /// Rows.
+    /// Distinct row keys that have cells.
     pub rows: u64,
-    /// Cells.
+    /// Cells of these rows, versions included.
     pub cells: u64,
     /// Bytes as cells, by part.
     pub bytes: PartBytes,
@@ -34,9 +34,9 @@ pub struct Measured {
     pub bytes_written: u64,
     /// Whether a row is a message that is read and written again for each source row.
     pub rewrites: bool,
-    /// After compression.
+    /// Bytes of the cells after compression, by two codecs.
     pub packed: PackedSize,
-    /// Cells a row.
+    /// The number of cells of a row, over all rows.
     pub cells_a_row: Quantiles,
     /// Bytes as cells a row.
     pub bytes_a_row: Quantiles,
@@ -54,12 +54,12 @@ pub struct Measured {
     pub seconds: Option<(i64, i64)>,
 }
 
-/// The largest row.
+/// The row with the most bytes as cells; all 0 without rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LargestRow {
-    /// Its key.
+    /// Its row key, as bytes.
     pub key: Vec<u8>,
-    /// Its cells.
+    /// The number of its cells, versions included.
     pub cells: u64,
     /// Its bytes as cells.
     pub bytes: u64,
@@ -117,13 +117,17 @@ pub(crate) struct Counts<'a> {
 
 impl<'a> Counts<'a> {
     pub(crate) fn new(table: &'a TrialTable, packs: bool) -> Result<Self> {
+        let packer = if packs { Some(Packer::new()?) } else { None };
+        let rewrites = table.layout.stored().groups.iter().any(Group::keeps_duplicates);
+        let columns = table.replaceable_columns();
+
         Ok(Self {
             table,
-            packer: if packs { Some(Packer::new()?) } else { None },
+            packer,
             rows: 0,
             cells: 0,
             bytes: PartBytes::default(),
-            rewrites: table.layout.stored().groups.iter().any(Group::keeps_duplicates),
+            rewrites,
             bytes_written: 0,
             cells_a_row: Distribution::default(),
             bytes_a_row: Distribution::default(),
@@ -134,7 +138,7 @@ impl<'a> Counts<'a> {
             family: String::new(),
             qualifier: Vec::new(),
             held: 0,
-            columns: table.replaceable_columns(),
+            columns,
             replaceable: Replaceable::default(),
         })
     }
@@ -142,6 +146,10 @@ impl<'a> Counts<'a> {
     /// What was counted, after the last row.
     pub(crate) fn finish(self) -> Result<Measured> {
         let table = self.table;
+        let packed = self.packer.map_or(Ok(PackedSize::default()), Packer::finish)?;
+        let overwritten = table.overwritten(Some(self.replaceable))?;
+        let own_bytes = table.own_bytes()?;
+
         Ok(Measured {
             layout: table.name.clone(),
             factor: table.factor,
@@ -153,14 +161,14 @@ impl<'a> Counts<'a> {
             bytes: self.bytes,
             bytes_written: self.bytes_written,
             rewrites: self.rewrites,
-            packed: self.packer.map_or(Ok(PackedSize::default()), Packer::finish)?,
+            packed,
             cells_a_row: self.cells_a_row.quantiles(),
             bytes_a_row: self.bytes_a_row.quantiles(),
             largest_row: self.largest,
             source_rows_together: self.writes_squared / self.writes.max(1) as f64,
             versions_a_column: self.versions.quantiles(),
-            overwritten: table.overwritten(Some(self.replaceable))?,
-            own_bytes: table.own_bytes()?,
+            overwritten,
+            own_bytes,
             seconds: table.seconds,
         })
     }
@@ -198,17 +206,20 @@ impl Visitor for Counts<'_> {
         if row.cells == 0 {
             return Ok(());
         }
+
+        let bytes = row.bytes.total();
         self.rows += 1;
         self.cells += row.cells;
         self.bytes += row.bytes;
-        let bytes = row.bytes.total();
+        self.cells_a_row.add(row.cells);
+        self.bytes_a_row.add(bytes);
+
         // The n-th source row writes n of n parts: half of them on average.
         let writes: u64 = row.writes.iter().map(|write| write.rows).sum();
         self.writes += writes;
         self.writes_squared += (writes as f64).powi(2);
         self.bytes_written += if self.rewrites { bytes * (writes + 1) / 2 } else { bytes };
-        self.cells_a_row.add(row.cells);
-        self.bytes_a_row.add(bytes);
+
         if bytes > self.largest.bytes {
             self.largest = LargestRow { key: row.key.to_vec(), cells: row.cells, bytes, source_rows: writes };
         }

@@ -17,9 +17,9 @@ const BLOCK: usize = 64 << 10;
 /// Bytes of all blocks after compression.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PackedSize {
-    /// By Snappy.
+    /// By Snappy, the faster and less dense of both.
     pub snappy: u64,
-    /// By zstd, level 1.
+    /// By zstd at level 1, the denser of both.
     pub zstd: u64,
 }
 

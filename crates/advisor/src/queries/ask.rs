@@ -15,23 +15,23 @@ use crate::trial::{Draw, DrawSpec, PartBytes, Row, TrialTable, Visitor};
 /// What a query reads of a layout, over its draws.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// The query.
+    /// Name of the query in the file of queries.
     pub query: String,
-    /// How often it is asked.
+    /// How often it is asked: times a second.
     pub per_second: f64,
     /// The worst that a draw needs.
     pub need: Need,
-    /// Draws.
+    /// The number of draws that the numbers below are over.
     pub draws: usize,
-    /// Key ranges.
+    /// Key ranges that a draw reads, disjoint.
     pub ranges: Seen,
-    /// Rows in them.
+    /// Rows in these ranges.
     pub rows: Seen,
     /// Cells of these rows.
     pub cells: Seen,
     /// Bytes of these cells.
     pub bytes: Seen,
-    /// Records that match.
+    /// Records that match the predicate, at most as many as the query's limit.
     pub records: Seen,
     /// Values of the columns it wants in these records.
     pub values: Seen,
@@ -39,7 +39,7 @@ pub struct Asked {
     pub value_bytes: Seen,
     /// Records that match without regard to a limit, the mean.
     pub matching: f64,
-    /// What the query fixes.
+    /// The columns and the range of time that the query fixes, by its first draw.
     pub bounds: QueryBounds,
     /// Most records it wants.
     pub limit: Option<u64>,
@@ -54,13 +54,22 @@ pub struct Asked {
 pub struct Seen {
     /// The median, by nearest rank.
     pub p50: u64,
-    /// The 95th of 100.
+    /// Rank 95 of 100, by nearest rank.
     pub p95: u64,
-    /// The mean.
+    /// The arithmetic mean over all draws; 0 without draws.
     pub mean: f64,
 }
 
-/// One draw.
+/// What was drawn for a query: the rows whose values are its parameters.
+#[derive(Debug, Clone, Copy)]
+pub struct Drawn<'a> {
+    /// Which rows were drawn, and the columns that their values are of.
+    pub spec: &'a DrawSpec,
+    /// One row for each time that the query is asked.
+    pub draws: &'a [Draw],
+}
+
+/// What one draw reads and returns.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
     ranges: u64,
@@ -78,80 +87,89 @@ struct Counted {
 /// the columns that count as values where the query names none. All draws that read all rows are counted in one pass.
 ///
 /// # Errors
-/// If the predicate is none over the records of the layout, or reading fails.
+/// If the predicate is not valid over the records of the layout, or reading fails.
 pub fn ask(
     table: &TrialTable,
     measured: &Measured,
     query: &Query,
-    (spec, draws): (&DrawSpec, &[Draw]),
+    drawn: Drawn<'_>,
     values: &[String],
 ) -> Result<Asked> {
-    let unpivots = !table.layout.spec().unpivot.is_empty();
-    let wanted: Vec<&str> = match (unpivots, query.columns.is_empty()) {
-        (true, _) => vec!["value"],
-        (false, true) => values.iter().map(String::as_str).collect(),
-        (false, false) => query.columns.iter().map(String::as_str).collect(),
-    };
-    let planned = plan(&table.layout, query, &spec.columns, draws)?;
+    let planned = plan(&table.layout, query, &drawn.spec.columns, drawn.draws)?;
     let source = table.layout.source();
     let time = source.fields.get(source.time).map(|field| field.name.as_str()).unwrap_or_default();
     let age = if let Params::Data { age, .. } = query.params { age } else { None };
     let bounds = planned.first().map(|draw| QueryBounds::of(draw.predicate.bounds(), time, age)).unwrap_or_default();
-    // The ranges of a query without any bound: all keys, or all after a literal or a salt.
-    let whole = table.layout.key_ranges(&[]);
-    let mut counted: Vec<Counted> = planned
-        .par_iter()
-        .map(|draw| {
-            let mut counted = Counted::of_ranges(&draw.ranges, &whole);
-            if counted.is_scan {
-                (counted.rows, counted.cells, counted.bytes) = (measured.rows, measured.cells, measured.bytes.total());
-                return Ok(counted);
-            }
-            for range in &draw.ranges {
-                let mut seen = SeenRows::default();
-                table.visit_in(range, &mut seen)?;
-                counted.rows += seen.rows;
-                counted.cells += seen.cells;
-                counted.bytes += seen.bytes.total();
-                table.each_record(range, |batch| counted.add(draw, batch, &wanted))?;
-            }
-            Ok(counted)
-        })
-        .collect::<Result<_>>()?;
-    let mut scans: Vec<(&Planned, &mut Counted)> =
-        planned.iter().zip(&mut counted).filter(|(_, counted)| counted.is_scan).collect();
-    if !scans.is_empty() {
-        for range in &whole {
-            table.each_record(range, |batch| {
-                scans.par_iter_mut().try_for_each(|(draw, counted)| counted.add(draw, batch.clone(), &wanted))
-            })?;
-        }
-    }
+
+    let counted = count(table, measured, &planned, &wanted_columns(table, query, values))?;
     let need = match counted.iter().all(|it| it.is_point) {
         _ if counted.iter().any(|it| it.is_scan) => Need::Scan,
         true => Need::Point,
         false => Need::Range,
     };
-    let seen = |of: fn(&Counted) -> u64| Seen::of(counted.iter().map(of));
+
     let limit = query.limit.unwrap_or(u64::MAX);
     Ok(Asked {
         query: query.name.clone(),
         per_second: query.per_second,
         need,
         draws: planned.len(),
-        ranges: seen(|it| it.ranges),
-        rows: seen(|it| it.rows),
-        cells: seen(|it| it.cells),
-        bytes: seen(|it| it.bytes),
-        records: Seen::of(counted.iter().map(|it| it.records.min(limit))),
-        values: seen(|it| it.values),
-        value_bytes: seen(|it| it.value_bytes),
-        matching: Seen::of(counted.iter().map(|it| it.records)).mean,
+        ranges: Seen::of(&counted, |it| it.ranges),
+        rows: Seen::of(&counted, |it| it.rows),
+        cells: Seen::of(&counted, |it| it.cells),
+        bytes: Seen::of(&counted, |it| it.bytes),
+        records: Seen::of(&counted, |it| it.records.min(limit)),
+        values: Seen::of(&counted, |it| it.values),
+        value_bytes: Seen::of(&counted, |it| it.value_bytes),
+        matching: Seen::of(&counted, |it| it.records).mean,
         bounds,
         limit: query.limit,
         newest: query.newest,
         by_draw: counted.iter().map(|it| it.values).collect(),
     })
+}
+
+/// The columns of the layout's records whose values a query wants; `values` are those of a query that names none.
+fn wanted_columns<'q>(table: &TrialTable, query: &'q Query, values: &'q [String]) -> Vec<&'q str> {
+    if !table.layout.spec().unpivot.is_empty() {
+        return vec!["value"];
+    }
+    let names = if query.columns.is_empty() { values } else { &query.columns };
+    names.iter().map(String::as_str).collect()
+}
+
+/// Reads the ranges of each draw. Draws that read all rows share one pass over the records.
+fn count(table: &TrialTable, measured: &Measured, planned: &[Planned], wanted: &[&str]) -> Result<Vec<Counted>> {
+    // The ranges of a query without any bound: all keys, or all after a literal or a salt.
+    let whole = table.layout.key_ranges(&[]);
+    let counted = planned.par_iter().map(|draw| {
+        let mut counted = Counted::of_ranges(&draw.ranges, &whole);
+        if counted.is_scan {
+            (counted.rows, counted.cells, counted.bytes) = (measured.rows, measured.cells, measured.bytes.total());
+            return Ok(counted);
+        }
+        for range in &draw.ranges {
+            let mut seen = SeenRows::default();
+            table.visit_in(range, &mut seen)?;
+            counted.rows += seen.rows;
+            counted.cells += seen.cells;
+            counted.bytes += seen.bytes.total();
+            table.each_record(range, |batch| counted.add(draw, batch, wanted))?;
+        }
+        Ok(counted)
+    });
+    let mut counted: Vec<Counted> = counted.collect::<Result<_>>()?;
+
+    let mut scans: Vec<(&Planned, &mut Counted)> =
+        planned.iter().zip(&mut counted).filter(|(_, counted)| counted.is_scan).collect();
+    if !scans.is_empty() {
+        for range in &whole {
+            table.each_record(range, |batch| {
+                scans.par_iter_mut().try_for_each(|(draw, counted)| counted.add(draw, batch.clone(), wanted))
+            })?;
+        }
+    }
+    Ok(counted)
 }
 
 /// Bytes of the values of a column as text.
@@ -191,9 +209,9 @@ impl Counted {
 }
 
 impl Seen {
-    fn of(values: impl Iterator<Item = u64>) -> Self {
+    fn of(draws: &[Counted], number: impl Fn(&Counted) -> u64) -> Self {
         let (mut all, mut sum) = (Distribution::default(), 0);
-        for value in values {
+        for value in draws.iter().map(number) {
             all.add(value);
             sum += u128::from(value);
         }
@@ -202,7 +220,7 @@ impl Seen {
     }
 }
 
-/// Counts rows.
+/// Counts the rows of a key range that have cells.
 #[derive(Default)]
 struct SeenRows {
     rows: u64,

@@ -4,6 +4,6 @@ mod ask;
 mod parameters;
 mod plan;
 
-pub use ask::{Asked, Seen, ask};
+pub use ask::{Asked, Drawn, Seen, ask};
 pub use parameters::draw_specs;
 pub(crate) use plan::{plan, records_fields, source_bounds};

@@ -25,7 +25,7 @@ fn draw_spec(query: &Query, schema: &SourceSchema) -> Result<DrawSpec> {
     for name in names(&query.predicate) {
         let is_column = schema.fields.iter().any(|field| field.name == name);
         if !is_column && start_of(name, 0).is_none() {
-            return Err(AdvisorError::Parameter { query: query.name.clone(), name: name.to_owned() });
+            return Err(no_value(query, name));
         }
         if is_column && !columns.iter().any(|column| column == name) {
             columns.push(name.to_owned());
@@ -39,46 +39,49 @@ fn draw_spec(query: &Query, schema: &SourceSchema) -> Result<DrawSpec> {
 /// # Errors
 /// [`AdvisorError::Parameter`] if a parameter has no value.
 pub(super) fn predicates(query: &Query, columns: &[String], draws: &[Draw]) -> Result<Vec<String>> {
-    let no_value = |name: &str| AdvisorError::Parameter { query: query.name.clone(), name: name.to_owned() };
+    let mut predicates = Vec::new();
     match &query.params {
         Params::Data { .. } => {
-            let of = |draw: &Draw| {
-                substitute(&query.predicate, |name| {
-                    let column = columns.iter().position(|column| column == name);
-                    let value = column.and_then(|at| draw.literals.get(at).cloned());
-                    value.or_else(|| start_of(name, draw.time).map(time_literal)).ok_or_else(|| no_value(name))
-                })
-            };
             // A predicate without parameters is the same for every row.
             let most = if names(&query.predicate).next().is_some() { draws.len() } else { 1 };
-            draws.iter().take(most).map(of).collect()
+            for draw in draws.iter().take(most) {
+                predicates.push(substitute(&query.predicate, |name| {
+                    let column = columns.iter().position(|column| column == name);
+                    let value = column.and_then(|at| draw.literals.get(at).cloned());
+                    value.or_else(|| start_of(name, draw.time).map(time_literal)).ok_or_else(|| no_value(query, name))
+                })?);
+            }
         }
         Params::Lists(lists) => {
             let length = lists.first().map_or(1, |(_, values)| values.len());
-            let of = |place: usize| {
-                substitute(&query.predicate, |name| {
+            for place in 0..length {
+                predicates.push(substitute(&query.predicate, |name| {
                     let list = lists.iter().find(|(list, _)| list == name);
-                    list.and_then(|(_, values)| values.get(place).cloned()).ok_or_else(|| no_value(name))
-                })
-            };
-            (0..length).map(of).collect()
+                    list.and_then(|(_, values)| values.get(place).cloned()).ok_or_else(|| no_value(query, name))
+                })?);
+            }
         }
     }
+    Ok(predicates)
+}
+
+fn no_value(query: &Query, name: &str) -> AdvisorError {
+    AdvisorError::Parameter { query: query.name.clone(), name: name.to_owned() }
 }
 
 /// The start of the unit of time that holds `time`, microseconds; `None` if there is no such unit.
 fn start_of(unit: &str, time: i64) -> Option<i64> {
-    let even = |step: i64| time.div_euclid(step) * step;
-    Some(match unit {
-        "second" => even(SECOND),
-        "minute" => even(MINUTE),
-        "hour" => even(HOUR),
-        "day" => even(DAY),
+    let into_unit = match unit {
+        "second" => time.rem_euclid(SECOND),
+        "minute" => time.rem_euclid(MINUTE),
+        "hour" => time.rem_euclid(HOUR),
+        "day" => time.rem_euclid(DAY),
         // 1970-01-01 was a Thursday; weeks begin on Monday.
-        "week" => (time + 3 * DAY).div_euclid(7 * DAY) * 7 * DAY - 3 * DAY,
-        "month" => even(DAY) - i64::from(DateTime::from_timestamp_micros(time)?.day0()) * DAY,
+        "week" => (time + 3 * DAY).rem_euclid(7 * DAY),
+        "month" => time.rem_euclid(DAY) + i64::from(DateTime::from_timestamp_micros(time)?.day0()) * DAY,
         _ => return None,
-    })
+    };
+    Some(time - into_unit)
 }
 
 /// Parameters of a predicate, in its order.
@@ -86,13 +89,16 @@ fn names(predicate: &str) -> impl Iterator<Item = &str> {
     pieces(predicate).filter_map(|piece| if let Piece::Name(name) = piece { Some(name) } else { None })
 }
 
+/// A predicate with the literals that `value` has for its parameters, or the first error of `value`.
 fn substitute(predicate: &str, mut value: impl FnMut(&str) -> Result<String>) -> Result<String> {
-    pieces(predicate)
-        .map(|piece| match piece {
-            Piece::Text(text) => Ok(text.to_owned()),
-            Piece::Name(name) => value(name),
-        })
-        .collect()
+    let mut filled = String::new();
+    for piece in pieces(predicate) {
+        match piece {
+            Piece::Text(text) => filled.push_str(text),
+            Piece::Name(name) => filled.push_str(&value(name)?),
+        }
+    }
+    Ok(filled)
 }
 
 enum Piece<'a> {
@@ -106,13 +112,13 @@ fn pieces(mut rest: &str) -> impl Iterator<Item = Piece<'_>> {
         if rest.is_empty() {
             return None;
         }
-        let is_name = |c: char| c.is_alphanumeric() || c == '_';
         if let Some(name) = rest.strip_prefix('$') {
-            let end = name.find(|c| !is_name(c)).unwrap_or(name.len());
+            let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
             let (name, after) = name.split_at(end);
             rest = after;
             return Some(Piece::Name(name));
         }
+
         let mut quote = None;
         let end = rest.char_indices().find(|(_, c)| match quote {
             Some(open) => {

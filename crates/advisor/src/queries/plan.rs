@@ -21,23 +21,29 @@ pub(crate) struct Planned {
 /// Plans `query` on a layout, once for each draw; the values of `draws` are of `columns`.
 ///
 /// # Errors
-/// [`AdvisorError::Predicate`] if it is no predicate over the records of the layout, [`AdvisorError::Parameter`] if a
+/// [`AdvisorError::Predicate`] if it is not a valid predicate over the records of the layout, [`AdvisorError::Parameter`] if a
 /// parameter has no value.
 pub(crate) fn plan(layout: &Layout, query: &Query, columns: &[String], draws: &[Draw]) -> Result<Vec<Planned>> {
     let predicates_of = Predicates::new(&records_fields(layout));
     let unpivots = !layout.spec().unpivot.is_empty();
-    let of = |predicate: String| {
-        let failed = |source| AdvisorError::Predicate { query: query.name.clone(), source };
-        let predicate = predicates_of.compile(&of_columns(&predicate, query, unpivots)).map_err(failed)?;
-        Ok(Planned { ranges: layout.key_ranges(predicate.bounds()), predicate })
-    };
-    predicates(query, columns, draws)?.into_iter().map(of).collect()
+    let mut planned = Vec::new();
+    for predicate in predicates(query, columns, draws)? {
+        let predicate = compiled(&predicates_of, query, &of_columns(&predicate, query, unpivots))?;
+        planned.push(Planned { ranges: layout.key_ranges(predicate.bounds()), predicate });
+    }
+    Ok(planned)
+}
+
+/// A predicate of `query`, whose parameters have values.
+fn compiled(predicates: &Predicates, query: &Query, predicate: &str) -> Result<Predicate> {
+    let compiled = predicates.compile(predicate);
+    compiled.map_err(|source| AdvisorError::Predicate { query: query.name.clone(), source })
 }
 
 /// What a query fixes of the columns of a source, by the first of its draws; the values of these are of `columns`.
 ///
 /// # Errors
-/// As of [`plan`].
+/// As [`plan`].
 pub(crate) fn source_bounds(
     schema: &SourceSchema,
     query: &Query,
@@ -47,8 +53,7 @@ pub(crate) fn source_bounds(
     let Some(predicate) = predicates(query, columns, draws)?.into_iter().next() else {
         return Ok(QueryBounds::default());
     };
-    let failed = |source| AdvisorError::Predicate { query: query.name.clone(), source };
-    let predicate = Predicates::new(&schema.fields).compile(&predicate).map_err(failed)?;
+    let predicate = compiled(&Predicates::new(&schema.fields), query, &predicate)?;
     let time = schema.fields.get(schema.time).map(|field| field.name.as_str()).unwrap_or_default();
     let age = if let Params::Data { age, .. } = query.params { age } else { None };
     Ok(QueryBounds::of(predicate.bounds(), time, age))
@@ -57,10 +62,11 @@ pub(crate) fn source_bounds(
 /// The columns of the records of a layout, as far as they have a type of a source.
 pub(crate) fn records_fields(layout: &Layout) -> Vec<Field> {
     let schema = layout.records_schema();
-    let field = |field: &arrow::datatypes::FieldRef| {
-        field_type(field.data_type()).map(|kind| Field { name: field.name().clone(), kind })
-    };
-    schema.fields().iter().filter_map(field).collect()
+    let fields = schema.fields().iter().filter_map(|field| {
+        let kind = field_type(field.data_type())?;
+        Some(Field { name: field.name().clone(), kind })
+    });
+    fields.collect()
 }
 
 /// The predicate, with the names of the wanted columns where they are records of their own.

@@ -29,33 +29,32 @@ const WIDTHS: [i64; 14] = [
     36_400 * DAY,
 ];
 
-/// Slices of time.
+/// The time axis that all layouts of a comparison share: slices of equal width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axis {
     /// Start of the first slice: seconds since the epoch, a multiple of the width.
     pub start: i64,
     /// Seconds of a slice.
     pub width: i64,
-    /// Slices.
+    /// The number of slices, 1 to 720.
     pub slices: usize,
 }
 
 impl Axis {
     /// The axis from `first` to `last`, seconds since the epoch: of slices `width` wide, or wider if there were more than 720;
     /// without a width, of the narrowest that suffices.
-    pub fn new((first, last): (i64, i64), width: Option<i64>) -> Self {
-        let slices = |width: i64| last.div_euclid(width) - first.div_euclid(width) + 1;
+    pub fn new(first: i64, last: i64, width: Option<i64>) -> Self {
         let at_least = width.unwrap_or(1).max(1);
         let wider = WIDTHS.into_iter().filter(|width| *width > at_least);
         let mut widths = std::iter::once(at_least).chain(wider);
-        let width = widths.find(|width| slices(*width) <= MOST_SLICES).unwrap_or(last - first + 1);
-        let count = usize::try_from(slices(width)).unwrap_or(1);
-        Self { start: first.div_euclid(width) * width, width, slices: count }
+        let width = widths.find(|width| slices_of(first, last, *width) <= MOST_SLICES).unwrap_or(last - first + 1);
+        let slices = usize::try_from(slices_of(first, last, width)).unwrap_or(1);
+        Self { start: first.div_euclid(width) * width, width, slices }
     }
 
     /// The axis of all layouts of a trial, without outliers of time; `None` if none has a row.
     pub fn of_trial(trial: &Trial, width: Option<i64>) -> Option<Self> {
-        trial.seconds().map(|seconds| Self::new(seconds, width))
+        trial.seconds().map(|(first, last)| Self::new(first, last, width))
     }
 
     /// The slice of a second; seconds beyond the ends are in the slice at that end.
@@ -77,22 +76,30 @@ impl Axis {
     }
 }
 
-/// A width of slices: a number and `s`, `m`, `h` or `d`. Seconds.
+/// Slices of `width` seconds, aligned at the epoch, that hold the seconds from `first` to `last`.
+fn slices_of(first: i64, last: i64, width: i64) -> i64 {
+    last.div_euclid(width) - first.div_euclid(width) + 1
+}
+
+/// Reads a width of slices, in seconds: a number and `s`, `m`, `h` or `d`.
 ///
 /// # Errors
-/// How it is written.
+/// How a width is written, if `text` is not one.
 pub fn parse_slice(text: &str) -> Result<i64, String> {
-    let wrong = || "write a width of at least a second, as in 15m, 1h or 1d".to_owned();
-    let unit = text.chars().last().ok_or_else(wrong)?;
+    width_of(text).ok_or_else(|| "write a width of at least a second, as in 15m, 1h or 1d".to_owned())
+}
+
+fn width_of(text: &str) -> Option<i64> {
+    let unit = text.chars().last()?;
     let seconds = match unit {
         's' => 1,
         'm' => MINUTE,
         'h' => HOUR,
         'd' => DAY,
-        _ => return Err(wrong()),
+        _ => return None,
     };
-    let number: i64 = text.strip_suffix(unit).unwrap_or_default().parse().map_err(|_| wrong())?;
-    number.checked_mul(seconds).filter(|width| *width > 0).ok_or_else(wrong)
+    let number: i64 = text.strip_suffix(unit)?.parse().ok()?;
+    number.checked_mul(seconds).filter(|width| *width > 0)
 }
 
 #[cfg(test)]
@@ -113,12 +120,12 @@ mod tests {
             (day(14), Some(15 * MINUTE), HOUR, 336),
             ((-3, 3), Some(5), 5, 2),
         ] {
-            let axis = Axis::new(seconds, asked);
+            let axis = Axis::new(seconds.0, seconds.1, asked);
             assert_eq!((axis.width, axis.slices), (width, slices), "{seconds:?} {asked:?}");
             assert_eq!((axis.slice_of(seconds.0), axis.slice_of(seconds.1)), (0, slices - 1));
             assert!(axis.start <= seconds.0 && axis.start_of(slices) > seconds.1);
         }
-        let longest = Axis::new((-62_135_596_800, 253_402_300_799), None);
+        let longest = Axis::new(-62_135_596_800, 253_402_300_799, None);
         assert!(longest.slices <= 720, "{longest:?}");
     }
 

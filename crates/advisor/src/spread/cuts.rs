@@ -5,8 +5,8 @@ use crate::spread::fenwick::KnownKeys;
 /// The greatest number of source rows in one of the `ranges` that the known keys are cut into at ranks `floor(i * n / ranges)`.
 /// A key at a cut belongs to the range above it. `rows` are (rank of the key, source rows), ascending.
 pub(super) fn fullest(known: &KnownKeys, ranges: u32, rows: &[(u32, u32)]) -> u64 {
-    let cut = |number: u32| known.nth((u64::from(number) * u64::from(known.len()) / u64::from(ranges)) as u32);
-    let mut cuts = (1..ranges).map(cut).peekable();
+    let ranks = (1..u64::from(ranges)).map(|number| number * u64::from(known.len()) / u64::from(ranges));
+    let mut cuts = ranks.map(|rank| known.nth(rank as u32)).peekable();
     let (mut fullest, mut here) = (0, 0);
     for (rank, count) in rows {
         while cuts.next_if(|cut| cut <= rank).is_some() {
@@ -18,7 +18,8 @@ pub(super) fn fullest(known: &KnownKeys, ranges: u32, rows: &[(u32, u32)]) -> u6
     fullest
 }
 
-/// The same with the cuts that make it least, knowing the rows.
+/// The least that [`fullest`] can be with cuts chosen for these rows: a binary search for the smallest limit under which
+/// `ranges` ranges suffice.
 pub(super) fn fullest_in_hindsight(ranges: u32, rows: &[(u32, u32)]) -> u64 {
     let total: u64 = rows.iter().map(|(_, count)| u64::from(*count)).sum();
     let most = rows.iter().map(|(_, count)| u64::from(*count)).max().unwrap_or(0);
@@ -26,22 +27,25 @@ pub(super) fn fullest_in_hindsight(ranges: u32, rows: &[(u32, u32)]) -> u64 {
     let mut low = most.max(mean);
     // A range that the next key would fill beyond this has a mean share at least: so many ranges suffice.
     let mut high = total.min(mean + most);
-    let fits = |limit: u64| {
-        let (mut used, mut here) = (1, 0);
-        for (_, count) in rows {
-            if here + u64::from(*count) > limit {
-                used += 1;
-                here = 0;
-            }
-            here += u64::from(*count);
-        }
-        used <= ranges
-    };
+
     while low < high {
         let middle = low + (high - low) / 2;
-        if fits(middle) { high = middle } else { low = middle + 1 }
+        if ranges_within(middle, rows) <= ranges { high = middle } else { low = middle + 1 }
     }
     low
+}
+
+/// The fewest ranges with at most `limit` source rows each; no single row has more.
+fn ranges_within(limit: u64, rows: &[(u32, u32)]) -> u32 {
+    let (mut ranges, mut here) = (1, 0);
+    for (_, count) in rows {
+        if here + u64::from(*count) > limit {
+            ranges += 1;
+            here = 0;
+        }
+        here += u64::from(*count);
+    }
+    ranges
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ const BLOCK: usize = 4096;
 /// Ranks of a word: a bit each.
 const WORD: usize = u64::BITS as usize;
 
-/// A set of ranks that finds its n-th member: a bit for each rank, and a binary indexed tree of the members of each block. The
-/// tree stays in a cache where one of all ranks would not.
+/// A set of ranks that finds its n-th member: a bit for each rank, and a binary indexed tree (Fenwick 1994) of the members of
+/// each block. The tree stays in a cache where one of all ranks would not.
 #[derive(Debug)]
 pub(super) struct KnownKeys {
     keys: u32,
@@ -23,7 +23,7 @@ impl KnownKeys {
         Self { keys, len: 0, bits: vec![0; words], tree: vec![0; (keys as usize).div_ceil(BLOCK) + 1] }
     }
 
-    /// Members.
+    /// The number of ranks that were added.
     pub(super) fn len(&self) -> u32 {
         self.len
     }
@@ -46,6 +46,7 @@ impl KnownKeys {
         if below >= self.len {
             return self.keys;
         }
+
         let (mut left, mut block) = (below, 0);
         let mut step = self.tree.len().next_power_of_two();
         while step > 0 {
@@ -55,6 +56,7 @@ impl KnownKeys {
             }
             step /= 2;
         }
+
         let start = block * (BLOCK / WORD);
         for (at, word) in self.bits.iter().enumerate().skip(start) {
             let ones = word.count_ones();

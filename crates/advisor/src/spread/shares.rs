@@ -4,15 +4,15 @@ use crate::spread::cuts::{fullest, fullest_in_hindsight};
 use crate::spread::fenwick::KnownKeys;
 use crate::spread::write_log::WriteLog;
 
-/// Ranges that keys are cut into: few nodes, and many.
+/// Ranges that keys are cut into for a small cluster: about one a node of ten.
 pub const FEW: u32 = 10;
-/// Many ranges.
+/// Ranges that keys are cut into for a large cluster.
 pub const MANY: u32 = 100;
 
 /// A share of each slice that has writes, 0 to 1.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shares {
-    /// (slice, share).
+    /// Index of the slice and its share, ascending by slice.
     pub by_slice: Vec<(usize, f64)>,
 }
 
@@ -37,7 +37,7 @@ impl Shares {
 pub struct HotRow {
     /// Rank of its key.
     pub rank: u32,
-    /// The slice.
+    /// Index of the slice on the axis of the log.
     pub slice: usize,
     /// Its share of the source rows of the slice.
     pub share: f64,
@@ -69,13 +69,12 @@ pub struct Spread {
     pub written: Vec<u32>,
 }
 
-/// Measures the spread of writes.
+/// Measures how the writes of a log spread over the keys: before each slice, the keys known so far are cut into ranges.
 pub fn spread(log: &WriteLog) -> Spread {
     let mut known = KnownKeys::new(log.keys);
     let mut out = Spread::default();
     let (mut places, mut rows, mut new) = (Vec::new(), Vec::new(), Vec::new());
     for slice in 0..log.axis.slices {
-        let total = log.total_of(slice);
         rows.clear();
         new.clear();
         for write in log.writes(slice) {
@@ -86,26 +85,14 @@ pub fn spread(log: &WriteLog) -> Spread {
                 new.push(write.rank);
             }
         }
+
+        let total = log.total_of(slice);
         out.totals.push(total);
         out.written.push(u32::try_from(rows.len()).unwrap_or(u32::MAX));
         if total > 0 {
-            let share = |rows: u64| (slice, rows as f64 / total as f64);
-            if known.len() > 0 {
-                out.few.by_slice.push(share(fullest(&known, FEW, &rows)));
-                out.many.by_slice.push(share(fullest(&known, MANY, &rows)));
-            }
-            out.hindsight.by_slice.push(share(fullest_in_hindsight(FEW, &rows)));
-            let most = rows.iter().fold((0, 0), |most, row| if row.1 > most.1 { *row } else { most });
-            let (_, part) = share(most.1.into());
-            out.rows.by_slice.push((slice, part));
-            if out.hottest_row.is_none_or(|hottest| hottest.share < part) {
-                out.hottest_row = Some(HotRow { rank: most.0, slice, share: part, rows: most.1.into() });
-            }
-            if out.busiest_row.is_none_or(|busiest| busiest.rows < u64::from(most.1)) {
-                out.busiest_row = Some(HotRow { rank: most.0, slice, share: part, rows: most.1.into() });
-            }
-            let place = |(rank, rows): &(u32, u32)| (f64::from(*rank) + 0.5) * f64::from(*rows);
-            places.push((rows.iter().map(place).sum::<f64>() / f64::from(log.keys), total));
+            out.add_slice(slice, &known, &rows, total as f64);
+            let sum: f64 = rows.iter().map(|(rank, rows)| (f64::from(*rank) + 0.5) * f64::from(*rows)).sum();
+            places.push((sum / f64::from(log.keys), total));
         }
         new.iter().for_each(|rank| known.insert(*rank));
     }
@@ -113,15 +100,38 @@ pub fn spread(log: &WriteLog) -> Spread {
     out
 }
 
+impl Spread {
+    /// Adds the shares of a slice. `known` are the keys of earlier slices; `rows` are ranks with their source rows, ascending,
+    /// `total` in all.
+    fn add_slice(&mut self, slice: usize, known: &KnownKeys, rows: &[(u32, u32)], total: f64) {
+        if known.len() > 0 {
+            self.few.by_slice.push((slice, fullest(known, FEW, rows) as f64 / total));
+            self.many.by_slice.push((slice, fullest(known, MANY, rows) as f64 / total));
+        }
+        self.hindsight.by_slice.push((slice, fullest_in_hindsight(FEW, rows) as f64 / total));
+
+        let (rank, most) = rows.iter().fold((0, 0), |most, row| if row.1 > most.1 { *row } else { most });
+        let row = HotRow { rank, slice, share: f64::from(most) / total, rows: most.into() };
+        self.rows.by_slice.push((slice, row.share));
+        if self.hottest_row.is_none_or(|hottest| hottest.share < row.share) {
+            self.hottest_row = Some(row);
+        }
+        if self.busiest_row.is_none_or(|busiest| busiest.rows < row.rows) {
+            self.busiest_row = Some(row);
+        }
+    }
+}
+
 /// Mean place in the last tenth of slices less that in the first; each slice has the sum of its places and its rows.
 fn travel(places: &[(f64, u64)]) -> f64 {
     let tenth = (places.len() / 10).max(1);
-    let mean = |slices: &[(f64, u64)]| {
+    let first = places.get(..tenth).unwrap_or_default();
+    let last = places.get(places.len().saturating_sub(tenth)..).unwrap_or_default();
+    let [first, last] = [first, last].map(|slices| {
         let (sum, rows) = slices.iter().fold((0.0, 0), |(sum, rows), slice| (sum + slice.0, rows + slice.1));
         if rows == 0 { 0.0 } else { sum / rows as f64 }
-    };
-    let last = places.get(places.len().saturating_sub(tenth)..).unwrap_or_default();
-    mean(last) - mean(places.get(..tenth).unwrap_or_default())
+    });
+    last - first
 }
 
 #[cfg(test)]

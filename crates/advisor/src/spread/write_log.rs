@@ -19,11 +19,11 @@ use crate::trial::{TrialTable, Write};
 /// The writes of a layout, by slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteLog {
-    /// The slices.
+    /// The slices of time that writes are sorted into.
     pub axis: Axis,
-    /// Row keys.
+    /// The number of row keys that were added: one more than the greatest rank.
     pub keys: u32,
-    /// One for each slice.
+    /// The writes of each slice of the axis.
     slices: Vec<SliceLog>,
     /// The slice that was written last, and its seconds: what follows is mostly in it.
     here: (usize, Range<i64>),
@@ -41,7 +41,7 @@ struct SliceLog {
 /// The writes of a row key in a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SliceWrite {
-    /// Of the row key.
+    /// The place of the row key among all, from 0.
     pub rank: u32,
     /// Source rows. May be 0 where the key is new.
     pub rows: u32,
@@ -50,7 +50,7 @@ pub struct SliceWrite {
 }
 
 impl WriteLog {
-    /// An empty log.
+    /// A log without a row key.
     pub fn new(axis: Axis) -> Self {
         Self { axis, keys: 0, slices: vec![SliceLog::default(); axis.slices], here: (0, 0..0) }
     }

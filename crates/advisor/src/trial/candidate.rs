@@ -48,7 +48,7 @@ impl Candidate {
         Self::of_tables(job, &job.tables, named)
     }
 
-    /// The same of tables that a file declares over the sources of the job.
+    /// The layouts of tables that another file declares over the sources of the job, as [`Self::of_job`] has those of the job.
     ///
     /// # Errors
     /// As [`Self::of_job`].
@@ -60,12 +60,15 @@ impl Candidate {
         if named.is_empty() {
             return Ok(all);
         }
-        let find = |name: &String| {
-            all.iter().find(|candidate| candidate.spec.name == *name).cloned().ok_or_else(|| {
+
+        let mut chosen = Vec::with_capacity(named.len());
+        for name in named {
+            let Some(candidate) = all.iter().find(|candidate| candidate.spec.name == *name) else {
                 let known = all.iter().map(|candidate| candidate.spec.name.clone()).collect();
-                AdvisorError::UnknownLayout { job: job.name.clone(), name: name.clone(), known }
-            })
-        };
-        named.iter().map(find).collect()
+                return Err(AdvisorError::UnknownLayout { job: job.name.clone(), name: name.clone(), known });
+            };
+            chosen.push(candidate.clone());
+        }
+        Ok(chosen)
     }
 }

@@ -11,7 +11,7 @@ use tidetable_layout::{Field, FieldType, SourceSchema, TableSpec, Window};
 /// Names that neither the source nor a layout uses.
 #[derive(Debug, Clone)]
 pub(super) struct Counter {
-    /// The family.
+    /// The family that holds the counts.
     pub(super) family: String,
     /// A source column: the second of the event.
     pub(super) second: String,
@@ -32,13 +32,6 @@ impl Counter {
     pub(super) fn new<'a>(source: &SourceSchema, specs: impl Iterator<Item = &'a TableSpec>) -> Self {
         let families: Vec<&str> = specs.flat_map(|spec| &spec.families).map(|family| family.name.as_str()).collect();
         let columns: Vec<&str> = source.fields.iter().map(|field| field.name.as_str()).collect();
-        let unused = |name: &str, taken: &[&str]| {
-            let mut name = name.to_owned();
-            while taken.contains(&name.as_str()) {
-                name.push('_');
-            }
-            name
-        };
         Self {
             family: unused("tidetable_writes", &families),
             second: unused("tidetable_second", &columns),
@@ -58,10 +51,12 @@ impl Counter {
     /// The layout with the counter's family, in one window: nothing of a trial is replaced later.
     pub(super) fn spec(&self, spec: &TableSpec) -> TableSpec {
         let mut spec = TableSpec { window: Window::None, ..spec.clone() };
-        let expands = |column: &&mut ColumnSpec| column.each || column.packed == PackedSpec::Json;
-        for column in spec.families.iter_mut().flat_map(|family| &mut family.columns).filter(expands) {
-            column.except.extend([self.second.clone(), self.one.clone()]);
+        for column in spec.families.iter_mut().flat_map(|family| &mut family.columns) {
+            if column.each || column.packed == PackedSpec::Json {
+                column.except.extend([self.second.clone(), self.one.clone()]);
+            }
         }
+
         let (qualifier, timestamp) = match spec.upsert {
             true => (format!("{{{}:%Y%m%d%H%M}}", self.time), TimestampSpec::Zero),
             false => ("rows".to_owned(), TimestampSpec::Field(self.second.clone())),
@@ -82,14 +77,26 @@ impl Counter {
         if timestamp != 0 {
             return timestamp.div_euclid(UNIT) - SHIFT;
         }
-        let digits = |from: usize, to: usize| {
-            let digits = qualifier.get(from..to).unwrap_or_default();
-            digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit.wrapping_sub(b'0')))
-        };
-        let [month, day] = [digits(4, 6), digits(6, 8)].map(|number| u32::try_from(number).unwrap_or(1));
-        let days = days_from_civil(digits(0, 4), month, day);
-        days * (24 * 60 * MINUTE / SECOND) + digits(8, 10) * 3600 + digits(10, 12) * 60
+
+        let [year, month, day, hour, minute] =
+            [0..4, 4..6, 6..8, 8..10, 10..12].map(|place| number(qualifier.get(place).unwrap_or_default()));
+        let [month, day] = [month, day].map(|number| u32::try_from(number).unwrap_or(1));
+        days_from_civil(year, month, day) * (24 * 60 * MINUTE / SECOND) + hour * 3600 + minute * 60
     }
+}
+
+/// A name that is not taken: `name`, with underscores at its end where it is.
+fn unused(name: &str, taken: &[&str]) -> String {
+    let mut name = name.to_owned();
+    while taken.contains(&name.as_str()) {
+        name.push('_');
+    }
+    name
+}
+
+/// The number that ASCII digits write.
+fn number(digits: &[u8]) -> i64 {
+    digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit.wrapping_sub(b'0')))
 }
 
 #[cfg(test)]

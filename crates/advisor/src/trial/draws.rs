@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 pub struct DrawSpec {
     /// The columns of which values are wanted. Rows in which one is null are not drawn.
     pub columns: Vec<String>,
-    /// Most rows.
+    /// The number of rows to draw, at most.
     pub most: usize,
     /// Another number draws others.
     pub seed: u64,
@@ -27,7 +27,7 @@ pub struct DrawSpec {
 /// A row that was drawn.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Draw {
-    /// Event time, microseconds.
+    /// Event time, microseconds since the epoch.
     pub time: i64,
     /// SQL literals of the columns.
     pub literals: Vec<String>,
@@ -52,12 +52,8 @@ impl DrawCollector {
         let (Some(times), Some(columns)) = (times, columns) else { return };
         let mut texts: Vec<ColumnText<'_>> =
             columns.iter().filter_map(|column| ColumnText::new(column.as_ref())).collect();
-        // The greatest hash of each day that still counts, as of now.
-        let limits: BTreeMap<i64, u64> = {
-            let days = self.days.lock().unwrap_or_else(PoisonError::into_inner);
-            let full = days.iter().filter(|(_, held)| held.len() >= self.spec.most);
-            full.filter_map(|(day, held)| Some((*day, held.last()?.0))).collect()
-        };
+
+        let limits = self.limits();
         let mut found: Vec<(i64, u64, Draw)> = Vec::new();
         let mut bytes = Vec::new();
         for row in 0..batch.num_rows() {
@@ -68,6 +64,7 @@ impl DrawCollector {
             if window.is_some_and(|window| !window.contains(&time)) {
                 continue;
             }
+
             bytes.clear();
             bytes.extend_from_slice(&time.to_le_bytes());
             for text in &mut texts {
@@ -81,6 +78,7 @@ impl DrawCollector {
                 found.push((day, hash, Draw { time, literals }));
             }
         }
+
         let mut days = self.days.lock().unwrap_or_else(PoisonError::into_inner);
         for (day, hash, draw) in found {
             let held = days.entry(day).or_default();
@@ -91,14 +89,24 @@ impl DrawCollector {
         }
     }
 
+    /// For each day that has enough rows, the hash that a further row must stay below, as of now.
+    fn limits(&self) -> BTreeMap<i64, u64> {
+        let days = self.days.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = days.iter().filter(|(_, held)| held.len() >= self.spec.most);
+        full.filter_map(|(day, held)| Some((*day, held.last()?.0))).collect()
+    }
+
     /// The rows, in the order of their hashes; with `times` only those from the first to the last of these, microseconds.
     pub(crate) fn finish(self, times: Option<(i64, i64)>) -> Vec<Draw> {
         let days = self.days.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let is_within = |draw: &Draw| times.is_none_or(|(first, last)| (first..=last).contains(&draw.time));
-        let all = || days.values().flatten().filter(|(_, draw)| is_within(draw));
-        let newest = all().map(|(_, draw)| draw.time).max().unwrap_or_default();
+        let mut drawn: Vec<&(u64, Draw)> = days.values().flatten().collect();
+        if let Some((first, last)) = times {
+            drawn.retain(|(_, draw)| (first..=last).contains(&draw.time));
+        }
+
+        let newest = drawn.iter().map(|(_, draw)| draw.time).max().unwrap_or_default();
         let oldest = self.spec.age.map_or(i64::MIN, |age| newest.saturating_sub(age));
-        let mut drawn: Vec<&(u64, Draw)> = all().filter(|(_, draw)| draw.time >= oldest).collect();
+        drawn.retain(|(_, draw)| draw.time >= oldest);
         drawn.sort_unstable();
         drawn.into_iter().take(self.spec.most).map(|(_, draw)| draw.clone()).collect()
     }

@@ -4,20 +4,18 @@ use tidetable_layout::{FieldType, SourceSchema, TableSpec};
 
 /// Columns of the row key other than times, in its order. Salts are left out: they follow from other columns.
 pub(crate) fn key_columns(spec: &TableSpec, schema: &SourceSchema) -> Vec<String> {
-    let is_time = |name: &str| {
+    let mut names: Vec<String> = Vec::new();
+    for name in names_of(&spec.row_key) {
         let field = schema.fields.iter().find(|field| field.name == name);
-        field.is_some_and(|field| matches!(field.kind, FieldType::Timestamp | FieldType::Date))
-    };
-    let mut names = Vec::new();
-    for name in names_of(&spec.row_key).filter(|name| !is_time(name)) {
-        if !names.iter().any(|known| known == name) {
+        let is_time = field.is_some_and(|field| matches!(field.kind, FieldType::Timestamp | FieldType::Date));
+        if !is_time && !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
         }
     }
     names
 }
 
-/// Names in a template that compiled.
+/// The names of fields in a template that compiled, without those in functions such as `salt(..)`.
 fn names_of(template: &str) -> impl Iterator<Item = &str> {
     template.split('{').skip(1).filter_map(|part| {
         let field = part.split_once('}').map_or(part, |(field, _)| field);

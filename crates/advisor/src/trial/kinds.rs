@@ -15,7 +15,7 @@ const FILLED: f64 = 0.5;
 /// A column whose values are kinds of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kinds {
-    /// Its name.
+    /// The name of the column that tells the kinds apart.
     pub column: String,
     /// Two kinds or more. No column is of two of them.
     pub kinds: Vec<Kind>,
@@ -26,7 +26,7 @@ pub struct Kinds {
 pub struct Kind {
     /// The values that mean it, as text.
     pub values: Vec<String>,
-    /// Its rows.
+    /// Source rows with one of these values.
     pub rows: u64,
     /// The columns that it alone fills, in the order of the source.
     pub columns: Vec<String>,
@@ -50,6 +50,13 @@ struct Held {
 struct Filled {
     rows: u64,
     by_column: Vec<u64>,
+}
+
+impl Filled {
+    /// The rows in which the column at this place has a value.
+    fn of(&self, column: usize) -> u64 {
+        self.by_column.get(column).copied().unwrap_or_default()
+    }
 }
 
 impl KindCollector {
@@ -86,6 +93,7 @@ impl KindCollector {
 fn see(values: &mut BTreeMap<Vec<u8>, Filled>, batch: &RecordBatch, at: usize) -> bool {
     let column = batch.column(at);
     let Some(mut text) = ColumnText::new(column.as_ref()).filter(|_| column.null_count() == 0) else { return false };
+
     let mut bytes = Vec::new();
     for row in 0..batch.num_rows() {
         bytes.clear();
@@ -107,22 +115,23 @@ fn see(values: &mut BTreeMap<Vec<u8>, Filled>, batch: &RecordBatch, at: usize) -
 
 /// The kinds that the values of a column are, if each fills columns that no other does.
 fn kinds_of(names: &[String], column: usize, values: &BTreeMap<Vec<u8>, Filled>) -> Option<Kinds> {
-    let count = |filled: &Filled, at: usize| filled.by_column.get(at).copied().unwrap_or_default();
-    let is_partial = |at: &usize| values.values().any(|filled| count(filled, *at) < filled.rows);
-    let partial: Vec<usize> = (0..names.len()).filter(is_partial).collect();
+    let mut partial: Vec<usize> = (0..names.len()).collect();
+    partial.retain(|at| values.values().any(|filled| filled.of(*at) < filled.rows));
 
     let mut kinds: BTreeMap<Vec<usize>, Kind> = BTreeMap::new();
     for (value, filled) in values {
-        let own: Vec<usize> = partial.iter().copied().filter(|at| count(filled, *at) > 0).collect();
-        let is_filled = |at: &usize| count(filled, *at) as f64 >= FILLED * filled.rows as f64;
-        if own.is_empty() || !own.iter().all(is_filled) {
+        let mut places = partial.clone();
+        places.retain(|at| filled.of(*at) > 0);
+        let least = FILLED * filled.rows as f64;
+        if places.is_empty() || places.iter().any(|at| (filled.of(*at) as f64) < least) {
             return None;
         }
-        let columns = own.iter().filter_map(|at| names.get(*at).cloned()).collect();
-        let kind = kinds.entry(own).or_insert(Kind { values: Vec::new(), rows: 0, columns });
+        let columns = places.iter().filter_map(|at| names.get(*at).cloned()).collect();
+        let kind = kinds.entry(places).or_insert(Kind { values: Vec::new(), rows: 0, columns });
         kind.values.push(String::from_utf8_lossy(value).into_owned());
         kind.rows += filled.rows;
     }
+
     let all: usize = kinds.keys().map(Vec::len).sum();
     let is_apart = kinds.len() > 1 && all == partial.len();
     let column = names.get(column).filter(|_| is_apart)?.clone();

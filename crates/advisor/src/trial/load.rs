@@ -1,6 +1,6 @@
 //! The pass over the inputs.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,13 +14,12 @@ use tidetable_layout::time::SECOND;
 use tidetable_runner::{Stop, UlidIds};
 use tidetable_source::{InputFile, Storage, folder_values};
 use tidetable_store::version::TableIdentity;
-use tidetable_store::{Snapshot, Store, StoreError, Version};
+use tidetable_store::{Snapshot, Store, StoreError, Table, Version};
 
 use crate::error::{AdvisorError, Result};
 use crate::trial::candidate::Candidate;
 use crate::trial::counter::Counter;
 use crate::trial::draws::{Draw, DrawCollector, DrawSpec};
-use crate::trial::entity::key_columns;
 use crate::trial::kinds::{KindCollector, Kinds};
 use crate::trial::prepare::{CountingColumns, Sample, SampleFilter};
 use crate::trial::profile::{Profile, ProfileCollector};
@@ -43,7 +42,7 @@ pub struct TrialOptions {
     pub profiled: Vec<String>,
     /// Whether to look for kinds of events.
     pub kinds: bool,
-    /// Whether to stop.
+    /// Asked between pieces of input; a trial that is stopped ends with an error.
     pub stop: Stop,
 }
 
@@ -84,39 +83,34 @@ impl Trial {
     /// # Errors
     /// If a layout does not compile, an input cannot be read, or the temporary directory is full.
     pub fn load(job: &Job, storage: &Storage, candidates: &[Candidate], options: &TrialOptions) -> Result<Self> {
-        let failed = |source| AdvisorError::Temporary { path: std::env::temp_dir(), source };
-        let directory = tempfile::Builder::new().prefix("tidetable-trial-").tempdir().map_err(failed)?;
+        let directory = tempfile::Builder::new().prefix("tidetable-trial-").tempdir();
+        let directory = directory.map_err(AdvisorError::temporary)?;
         let store = Store::new(Arc::new(LocalBlobs::new(directory.path().to_owned())));
-        let mut tables: Vec<Option<TrialTable>> = candidates.iter().map(|_| None).collect();
         let rejects = Rejects::default();
-        let sources: BTreeSet<&str> = candidates.iter().map(|candidate| candidate.source.as_str()).collect();
         let collectors: Vec<DrawCollector> = options.draws.iter().cloned().map(DrawCollector::new).collect();
         let profile = ProfileCollector::new(options.profiled.clone());
         let kinds = options.kinds.then(KindCollector::default);
-        for name in sources {
-            let of_source = || candidates.iter().enumerate().filter(|(_, candidate)| candidate.source == name);
+        let observers = Observers { draws: &collectors, profile: &profile, kinds: kinds.as_ref(), rejects: &rejects };
+
+        let mut by_source: BTreeMap<&str, Vec<(usize, &Candidate)>> = BTreeMap::new();
+        for (at, candidate) in candidates.iter().enumerate() {
+            by_source.entry(&candidate.source).or_default().push((at, candidate));
+        }
+        let mut tables: BTreeMap<usize, TrialTable> = BTreeMap::new();
+        for (name, candidates) in by_source {
+            let (places, candidates): (Vec<usize>, Vec<&Candidate>) = candidates.into_iter().unzip();
             let Some(source) = job.source(name) else {
-                let layout = of_source().next().map(|(_, candidate)| candidate.spec.name.clone()).unwrap_or_default();
+                let layout = candidates.first().map(|candidate| candidate.spec.name.clone()).unwrap_or_default();
                 return Err(AdvisorError::UnknownSource { layout, source_name: name.to_owned() });
             };
-            let own: Vec<&Candidate> = of_source().map(|(_, candidate)| candidate).collect();
-            let loaded = load_source(
-                &store,
-                storage,
-                (source, &own),
-                Observers { draws: &collectors, profile: &profile, kinds: kinds.as_ref(), rejects: &rejects },
-                options,
-            )?;
-            for ((at, _), table) in of_source().zip(loaded) {
-                if let Some(slot) = tables.get_mut(at) {
-                    *slot = Some(table);
-                }
-            }
+            let pass = SourcePass { store: &store, storage, source, candidates: &candidates, observers, options };
+            tables.extend(places.into_iter().zip(pass.load()?));
         }
+
         let profile = profile.finish();
         let times = profile.times.filter(|_| profile.outliers.is_some());
         let draws = collectors.into_iter().map(|collector| collector.finish(times)).collect();
-        let tables = tables.into_iter().flatten().collect();
+        let tables = tables.into_values().collect();
         let kinds = kinds.and_then(KindCollector::finish);
         Ok(Self { tables, draws, rejects: rejects.into_list(), profile, kinds, _directory: directory })
     }
@@ -135,8 +129,12 @@ impl Trial {
 
     /// The error of a trial without a row.
     pub(crate) fn no_rows(&self) -> AdvisorError {
-        let sum = |of: fn(&TrialTable) -> u64| self.tables.iter().map(of).max().unwrap_or_default();
-        AdvisorError::NoRows { read: sum(|it| it.stats.rows_read), rejected: sum(|it| it.stats.rows_rejected) }
+        let (mut read, mut rejected) = (0, 0);
+        for table in &self.tables {
+            read = table.stats.rows_read.max(read);
+            rejected = table.stats.rows_rejected.max(rejected);
+        }
+        AdvisorError::NoRows { read, rejected }
     }
 
     /// The table of this layout.
@@ -154,109 +152,143 @@ struct Observers<'a> {
     rejects: &'a Rejects,
 }
 
-/// Encodes one source by its candidates, in their order.
-fn load_source(
-    store: &Store,
-    storage: &Storage,
-    (source, candidates): (&Source, &[&Candidate]),
-    observers: Observers<'_>,
-    options: &TrialOptions,
-) -> Result<Vec<TrialTable>> {
-    let Some(first) = candidates.first() else { return Ok(Vec::new()) };
-    let counter = Counter::new(&first.schema, candidates.iter().map(|candidate| &candidate.spec));
-    let compiled = candidates.iter().map(|candidate| Compiled::new(candidate, &counter)).collect::<Result<Vec<_>>>()?;
-    let mut found = storage.find(&source.spec)?;
-    if !found.unmatched.is_empty() {
-        return Err(storage.no_match(&source.spec, found.unmatched.swap_remove(0), &found.unread).into());
+/// A pass over one source, whose rows are encoded by several candidates.
+struct SourcePass<'a> {
+    store: &'a Store,
+    storage: &'a Storage,
+    source: &'a Source,
+    /// Those that take rows of the source.
+    candidates: &'a [&'a Candidate],
+    observers: Observers<'a>,
+    options: &'a TrialOptions,
+}
+
+/// A table of the temporary store before it is loaded: empty, with the inputs to read.
+struct Target {
+    table: Table,
+    base: Version,
+    plan: InputPlan,
+}
+
+impl SourcePass<'_> {
+    /// The tables of the candidates, in their order.
+    fn load(&self) -> Result<Vec<TrialTable>> {
+        let Self { storage, source, candidates, observers, options, .. } = *self;
+        let Some(first) = candidates.first() else { return Ok(Vec::new()) };
+        let counter = Counter::new(&first.schema, candidates.iter().map(|candidate| &candidate.spec));
+        let compiled: Vec<Compiled> =
+            candidates.iter().map(|candidate| Compiled::new(candidate, &counter)).collect::<Result<_>>()?;
+        let targets = self.targets(&compiled)?;
+
+        let mut entity = entity(candidates);
+        entity.retain(|name| first.schema.fields.iter().any(|field| field.name == *name));
+        let repeats = RepeatCounter::default();
+        let filters = self.filters(&entity, &counter, &repeats);
+
+        let ids = UlidIds::default();
+        let load_targets = compiled.iter().zip(&targets).zip(&filters).map(|((compiled, target), filter)| LoadTarget {
+            table: &target.table,
+            layout: &compiled.layout,
+            filter: Some(filter as &dyn Prepare),
+            base: &target.base,
+            plan: &target.plan,
+        });
+        let loader = Loader {
+            feed: &StoppableFeed { feed: FileFeed { storage, source: &source.spec }, stop: &options.stop },
+            derive: Some(&CountingColumns {
+                inner: &source.preparation,
+                counter: &counter,
+                draws: observers.draws,
+                profile: observers.profile,
+                kinds: observers.kinds,
+                window: options.window.clone(),
+                sample: options.sample,
+                entity: &entity,
+            }),
+            targets: load_targets.collect(),
+            ids: &ids,
+            memory: options.memory,
+            on_reject: &|row| observers.rejects.count(row),
+            on_progress: &|_| {},
+        };
+        let loaded = loader.load();
+        if let Some(stopped) = options.stop.asked() {
+            return Err(stopped.into());
+        }
+        let loaded = loaded?;
+
+        let repeated = filters.iter().any(|filter| filter.repeats.is_some()).then(|| repeats.finish());
+        let mut tables = Vec::with_capacity(loaded.len());
+        for (((compiled, target), filter), loaded) in compiled.into_iter().zip(targets).zip(&filters).zip(loaded) {
+            let version = target.table.commit(target.base, &loaded.edit, &ids, 0)?;
+            let snapshot = Snapshot::new(target.table, Arc::new(version))?;
+            let mut counts = *filter.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            counts.is_part = options.sample.is_some() || options.window.is_some();
+            counts.takes_all = filter.inner.is_empty();
+            // What the rows that a layout does not take repeat is not known.
+            counts.repeated = repeated.filter(|_| counts.takes_all && loaded.stats.rows_rejected == 0);
+            tables.push(TrialTable::new(compiled.own, snapshot, &counter, &entity, loaded.stats, counts)?);
+        }
+        Ok(tables)
     }
-    let mut entity = entity(candidates);
-    entity.retain(|name| first.schema.fields.iter().any(|field| field.name == *name));
-    let repeats = RepeatCounter::default();
-    let takes_all = |candidate: &&Candidate| candidate.filter.is_empty();
-    let first_of_all = candidates.iter().position(takes_all);
-    let filters: Vec<SampleFilter<'_>> = candidates
-        .iter()
-        .enumerate()
-        .map(|(at, candidate)| SampleFilter {
+
+    /// For each candidate, an empty table and the inputs that it reads.
+    fn targets(&self, compiled: &[Compiled]) -> Result<Vec<Target>> {
+        let Self { storage, source, .. } = *self;
+        let mut found = storage.find(&source.spec)?;
+        if !found.unmatched.is_empty() {
+            return Err(storage.no_match(&source.spec, found.unmatched.swap_remove(0), &found.unread).into());
+        }
+
+        let mut targets = Vec::with_capacity(compiled.len());
+        for Compiled { identity, .. } in compiled {
+            let base = Version::empty(identity.clone());
+            let options = InputPlanOptions {
+                folder_values: &|path| folder_values(&source.spec, path),
+                ..InputPlanOptions::default()
+            };
+            let plan = InputPlan::new(&base, found.files.clone(), options, |file| storage.hash(file))?;
+            targets.push(Target { table: self.store.table(&identity.spec.name), base, plan });
+        }
+        Ok(targets)
+    }
+
+    /// The filter of each candidate. Repeated rows are counted in the first that takes every row.
+    fn filters<'f>(
+        &'f self,
+        entity: &'f [String],
+        counter: &'f Counter,
+        repeats: &'f RepeatCounter,
+    ) -> Vec<SampleFilter<'f>> {
+        let first_of_all = self.candidates.iter().position(|candidate| candidate.filter.is_empty());
+        let filters = self.candidates.iter().enumerate().map(|(at, candidate)| SampleFilter {
             inner: &candidate.filter,
-            sample: options.sample,
-            window: options.window.clone(),
-            entity: &entity,
+            sample: self.options.sample,
+            window: self.options.window.clone(),
+            entity,
             time: &counter.time,
             counts: Mutex::default(),
-            repeats: (Some(at) == first_of_all).then_some(&repeats),
-        })
-        .collect();
-    let mut prepared = Vec::with_capacity(compiled.len());
-    for Compiled { identity, .. } in &compiled {
-        let base = Version::empty(identity.clone());
-        let hash = |file: &InputFile| storage.hash(file);
-        let folder_values = |path: &str| folder_values(&source.spec, path);
-        let looking = InputPlanOptions { folder_values: &folder_values, ..InputPlanOptions::default() };
-        let plan = InputPlan::new(&base, found.files.clone(), looking, hash)?;
-        prepared.push((store.table(&identity.spec.name), base, plan));
+            repeats: (Some(at) == first_of_all).then_some(repeats),
+        });
+        filters.collect()
     }
-    let targets = compiled.iter().zip(&prepared).zip(&filters).map(|((compiled, (table, base, plan)), filter)| {
-        LoadTarget { table, layout: &compiled.layout, filter: Some(filter as &dyn Prepare), base, plan }
-    });
-    let ids = UlidIds::default();
-    let loader = Loader {
-        feed: &StoppableFeed { feed: FileFeed { storage, source: &source.spec }, stop: &options.stop },
-        derive: Some(&CountingColumns {
-            inner: &source.preparation,
-            counter: &counter,
-            draws: observers.draws,
-            profile: observers.profile,
-            kinds: observers.kinds,
-            window: options.window.clone(),
-            sample: options.sample,
-            entity: &entity,
-        }),
-        targets: targets.collect(),
-        ids: &ids,
-        memory: options.memory,
-        on_reject: &|row| observers.rejects.count(row),
-        on_progress: &|_| {},
-    };
-    let loaded = loader.load();
-    if let Some(stopped) = options.stop.asked() {
-        return Err(stopped.into());
-    }
-    let loaded = loaded?;
-    let repeated = first_of_all.map(|_| repeats.finish());
-    let mut tables = Vec::with_capacity(loaded.len());
-    for (((compiled, (table, base, _)), filter), loaded) in compiled.iter().zip(prepared).zip(&filters).zip(loaded) {
-        let version = table.commit(base, &loaded.edit, &ids, 0)?;
-        let snapshot = Snapshot::new(table, Arc::new(version))?;
-        let mut counts = *filter.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        // What the rows that a layout does not take repeat is not known.
-        let same_rows = filter.inner.is_empty() && loaded.stats.rows_rejected == 0;
-        counts.takes_all = filter.inner.is_empty();
-        counts.repeated = repeated.filter(|_| same_rows);
-        let sample = (options.sample.is_some() || options.window.is_some(), counts);
-        tables.push(TrialTable::new(compiled.own.clone(), snapshot, &counter, &entity, loaded.stats, sample)?);
-    }
-    Ok(tables)
 }
 
 /// The columns that make an entity in every layout: those of all row keys except times, or else of the first row key that has
 /// any.
 fn entity(candidates: &[&Candidate]) -> Vec<String> {
-    let of = |candidate: &&Candidate| key_columns(&candidate.spec, &candidate.schema);
-    let mut common = candidates.first().map(of).unwrap_or_default();
-    for candidate in candidates {
-        let own = of(candidate);
-        common.retain(|name| own.contains(name));
-    }
+    let keys: Vec<Vec<String>> = candidates.iter().map(|candidate| candidate.key_columns()).collect();
+    let mut common = keys.first().cloned().unwrap_or_default();
+    common.retain(|name| keys.iter().all(|columns| columns.contains(name)));
     if common.is_empty() {
-        return candidates.iter().map(of).find(|columns| !columns.is_empty()).unwrap_or_default();
+        return keys.into_iter().find(|columns| !columns.is_empty()).unwrap_or_default();
     }
     common
 }
 
-/// A candidate with its counter.
+/// A candidate whose templates and types go together, with and without its counter.
 struct Compiled {
-    /// Without the counter.
+    /// The layout as it was declared, without the counter.
     own: Layout,
     layout: Layout,
     identity: TableIdentity,
@@ -265,9 +297,10 @@ struct Compiled {
 impl Compiled {
     fn new(candidate: &Candidate, counter: &Counter) -> Result<Self> {
         let (spec, source) = (counter.spec(&candidate.spec), counter.schema(&candidate.schema));
-        let failed = |errors| AdvisorError::Layout { layout: candidate.spec.name.clone(), errors };
-        let own = Layout::compile(&candidate.spec, &candidate.schema).map_err(failed)?;
-        let layout = Layout::compile(&spec, &source).map_err(failed)?;
+        let own = Layout::compile(&candidate.spec, &candidate.schema);
+        let compiled = own.and_then(|own| Ok((own, Layout::compile(&spec, &source)?)));
+        let (own, layout) =
+            compiled.map_err(|errors| AdvisorError::Layout { layout: candidate.spec.name.clone(), errors })?;
         let gc = candidate.gc.iter().cloned().collect();
         let identity = TableIdentity { job: String::new(), layout: layout.fingerprint(), spec, source, gc };
         Ok(Self { own, layout, identity })
@@ -292,7 +325,9 @@ impl Feed for StoppableFeed<'_> {
     }
 
     fn go_on(&self) -> Result<(), StoreError> {
-        let stopped = |by| StoreError::Feed { input: "what was read".to_owned(), source: Box::new(by) };
-        self.stop.asked().map_or(Ok(()), |by| Err(stopped(by)))
+        match self.stop.asked() {
+            Some(by) => Err(StoreError::Feed { input: "what was read".to_owned(), source: Box::new(by) }),
+            None => Ok(()),
+        }
     }
 }

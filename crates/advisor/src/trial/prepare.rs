@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, RecordBatch, TimestampMicrosecondArray,
+    ArrayRef, AsArray, BooleanArray, Int64Array, PrimitiveArray, RecordBatch, TimestampMicrosecondArray,
 };
 use arrow::compute::{filter_record_batch, max, min};
-use arrow::datatypes::{DataType, Field, Schema, TimestampMicrosecondType};
+use arrow::datatypes::{Field, Schema, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 use tidetable_ingest::{Prepare, Prepared};
 use tidetable_layout::FieldType;
@@ -50,17 +50,31 @@ pub(super) struct CountingColumns<'a> {
 impl Prepare for CountingColumns<'_> {
     fn prepare(&self, batch: RecordBatch) -> Result<Prepared, ArrowError> {
         let mut prepared = if self.inner.is_empty() { Prepared::whole(batch) } else { self.inner.prepare(batch)? };
-        let batch = &prepared.batch;
+        self.observe(&prepared.batch)?;
+        prepared.batch = self.with_counter(&prepared.batch)?;
+        Ok(prepared)
+    }
+}
+
+impl CountingColumns<'_> {
+    /// Shows the rows to those that draw from them, profile them, and look for kinds of events.
+    fn observe(&self, batch: &RecordBatch) -> Result<(), ArrowError> {
         if !self.draws.is_empty() {
             let sampled = self.sample.map(|sample| filter_record_batch(batch, &chosen(batch, self.entity, sample)));
             let sampled = sampled.transpose()?;
             let drawn = sampled.as_ref().unwrap_or(batch);
             self.draws.iter().for_each(|draws| draws.look(drawn, &self.counter.time, self.window.as_ref()));
         }
+
         self.profile.look(batch, &self.counter.time);
         if let Some(kinds) = self.kinds {
             kinds.look(batch, &self.counter.time);
         }
+        Ok(())
+    }
+
+    /// The rows with the columns of the counter: the second of each event, and a one.
+    fn with_counter(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let times = batch.column_by_name(&self.counter.time).and_then(|times| times.as_primitive_opt());
         let seconds: TimestampMicrosecondArray = match times {
             Some(times) => {
@@ -71,14 +85,13 @@ impl Prepare for CountingColumns<'_> {
         };
         let ones: ArrayRef = Arc::new(Int64Array::from_value(1, batch.num_rows()));
         let seconds: ArrayRef = Arc::new(seconds.with_timezone("UTC"));
+
         let schema = batch.schema();
         let mut fields: Vec<Arc<Field>> = schema.fields().iter().map(Arc::clone).collect();
-        let field = |name: &str, kind: DataType| Arc::new(Field::new(name, kind, true));
-        fields.push(field(&self.counter.second, FieldType::Timestamp.arrow()));
-        fields.push(field(&self.counter.one, FieldType::Int64.arrow()));
+        fields.push(Arc::new(Field::new(&self.counter.second, FieldType::Timestamp.arrow(), true)));
+        fields.push(Arc::new(Field::new(&self.counter.one, FieldType::Int64.arrow(), true)));
         let columns = batch.columns().iter().cloned().chain([seconds, ones]).collect();
-        prepared.batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
-        Ok(prepared)
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
     }
 }
 
@@ -107,6 +120,8 @@ pub(super) struct FilterCounts {
     pub(super) kept: u64,
     /// Their least and greatest event time, microseconds.
     pub(super) times: Option<(i64, i64)>,
+    /// Whether there was a sample or a window.
+    pub(super) is_part: bool,
     /// Whether the layout has no `where`.
     pub(super) takes_all: bool,
     /// How many of them can be repeats, if that is known.
@@ -129,11 +144,11 @@ impl SampleFilter<'_> {
     fn inside(&self, batch: &RecordBatch) -> BooleanArray {
         let times = batch.column_by_name(self.time).and_then(|times| times.as_primitive_opt());
         let times: Option<&PrimitiveArray<TimestampMicrosecondType>> = times;
-        let is_inside = |row: usize| match (&self.window, times) {
-            (Some(window), Some(times)) => times.is_valid(row) && window.contains(&times.value(row)),
-            _ => true,
+        let (Some(window), Some(times)) = (&self.window, times) else {
+            return BooleanArray::from(vec![true; batch.num_rows()]);
         };
-        (0..batch.num_rows()).map(|row| Some(is_inside(row))).collect()
+        let inside = times.iter().map(|time| Some(time.is_some_and(|time| window.contains(&time))));
+        inside.collect()
     }
 
     fn count(&self, seen: usize, kept: &RecordBatch) {

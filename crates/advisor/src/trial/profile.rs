@@ -29,7 +29,7 @@ pub struct Profile {
     pub rows: u64,
     /// First and last event time without outliers, microseconds; `None` without rows.
     pub times: Option<(i64, i64)>,
-    /// Rows far outside of these.
+    /// Rows far outside of these times, which spread and demand leave out; `None` if there are none.
     pub outliers: Option<Outliers>,
     /// The coarsest unit of which all event times are multiples, microseconds.
     pub step: i64,
@@ -42,7 +42,7 @@ pub struct Profile {
 /// Rows whose event times are far from those of all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outliers {
-    /// Rows.
+    /// The number of these rows.
     pub rows: u64,
     /// The time of the farthest, microseconds.
     pub farthest: i64,
@@ -68,9 +68,9 @@ pub struct ColumnProfile {
 /// A value of a column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProfiledValue {
-    /// As text.
+    /// The value as a row key would print it.
     pub text: String,
-    /// Rows.
+    /// Source rows that have it.
     pub rows: u64,
     /// The second of its first row.
     pub first: i64,
@@ -104,7 +104,7 @@ struct Held {
     columns: Vec<HeldColumn>,
 }
 
-/// As of [`Profile`].
+/// The part of a [`Profile`] that follows from the event times.
 #[derive(Debug, Default)]
 struct Ends {
     times: Option<(i64, i64)>,
@@ -139,6 +139,7 @@ impl ProfileCollector {
         // Counting does not unwind, so poisoned counts are right.
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         times.iter().flatten().for_each(|time| held.see_time(time));
+
         for (name, column) in self.names.iter().zip(&mut held.columns) {
             let Some(values) = batch.column_by_name(name) else { continue };
             let Some(mut text) = ColumnText::new(values.as_ref()) else { continue };
@@ -190,21 +191,23 @@ impl Held {
         let low = day_of_rank(self.days.iter(), rare).unwrap_or(*first);
         let high = day_of_rank(self.days.iter().rev(), rare).unwrap_or(*last);
         let reach = (high - low + 1).saturating_mul(FAR);
-        let is_near = |day: i64| (low - reach..=high + reach).contains(&day);
+        let near = low - reach..=high + reach;
 
-        let near = self.days.iter().filter(|(day, _)| is_near(**day));
-        let times = near.fold(None, |ends: Option<(i64, i64)>, (_, (_, first, last))| {
-            Some(ends.map_or((*first, *last), |ends| (ends.0.min(*first), ends.1.max(*last))))
-        });
-        let mut outliers: Option<Outliers> = None;
-        for (day, (rows, first, last)) in self.days.iter().filter(|(day, _)| !is_near(**day)) {
+        let mut ends = Ends::default();
+        let origin = low.saturating_mul(DAY);
+        for (day, (rows, first, last)) in &self.days {
+            if near.contains(day) {
+                ends.times =
+                    Some(ends.times.map_or((*first, *last), |(start, end)| (start.min(*first), end.max(*last))));
+                continue;
+            }
             let farthest = if *day > high { *last } else { *first };
-            let known = outliers.unwrap_or(Outliers { rows: 0, farthest });
-            let distance = |time: i64| time.abs_diff(low.saturating_mul(DAY));
-            let farthest = if distance(farthest) > distance(known.farthest) { farthest } else { known.farthest };
-            outliers = Some(Outliers { rows: known.rows + rows, farthest });
+            let known = ends.outliers.unwrap_or(Outliers { rows: 0, farthest });
+            let is_farther = farthest.abs_diff(origin) > known.farthest.abs_diff(origin);
+            let farthest = if is_farther { farthest } else { known.farthest };
+            ends.outliers = Some(Outliers { rows: known.rows + rows, farthest });
         }
-        Ends { times, outliers }
+        ends
     }
 }
 
@@ -253,12 +256,10 @@ impl HeldColumn {
     }
 
     fn finish(self, name: String) -> ColumnProfile {
-        let value = |(text, (first, rows)): (Vec<u8>, (i64, u64))| ProfiledValue {
-            text: String::from_utf8_lossy(&text).into_owned(),
-            rows,
-            first,
-        };
-        let mut values: Vec<ProfiledValue> = self.values.into_iter().map(value).collect();
+        let mut values = Vec::with_capacity(self.values.len());
+        for (text, (first, rows)) in self.values {
+            values.push(ProfiledValue { text: String::from_utf8_lossy(&text).into_owned(), rows, first });
+        }
         values.sort_by(|one, other| (one.first, &one.text).cmp(&(other.first, &other.text)));
         ColumnProfile {
             name,

@@ -12,9 +12,9 @@ pub struct TrialReject {
     pub layout: Option<String>,
     /// The column at fault, if known.
     pub column: Option<String>,
-    /// The reason.
+    /// What is wrong with them, as a run would report it.
     pub reason: String,
-    /// Rows.
+    /// The number of source rows.
     pub rows: u64,
     /// Raw text of one of them: the first by file and line.
     pub raw: String,
@@ -32,7 +32,7 @@ pub(super) struct Rejects {
 }
 
 impl Rejects {
-    /// Counts a row.
+    /// Counts a rejected row, and keeps its raw text if it is the first of its reason by file and line.
     pub(super) fn count(&self, row: &RejectedRow) {
         // Rejected rows do not unwind, so a poisoned list is complete.
         let mut counts = self.counts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -48,13 +48,10 @@ impl Rejects {
     /// What was counted, in the order of layouts, columns and reasons.
     pub(super) fn into_list(self) -> Vec<TrialReject> {
         let counts = self.counts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let reject = |((layout, column, reason), (rows, (_, _, raw))): (Key, Counted)| TrialReject {
-            layout,
-            column,
-            reason,
-            rows,
-            raw,
-        };
-        counts.into_iter().map(reject).collect()
+        let mut rejects = Vec::with_capacity(counts.len());
+        for ((layout, column, reason), (rows, (_, _, raw))) in counts {
+            rejects.push(TrialReject { layout, column, reason, rows, raw });
+        }
+        rejects
     }
 }

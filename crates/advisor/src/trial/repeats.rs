@@ -39,7 +39,7 @@ impl Default for RepeatCounter {
 }
 
 impl RepeatCounter {
-    /// Counts the rows of a batch.
+    /// Hashes the rows of a batch, and keeps the hashes that are in the part.
     pub(super) fn look(&self, batch: &RecordBatch) {
         let mut hashes = vec![0; batch.num_rows()];
         batch.columns().iter().for_each(|column| mix_column(column.as_ref(), &mut hashes));

@@ -13,7 +13,7 @@ pub struct Overwritten {
     /// Source rows that lost a cell. Of rows that were written apart, because memory was full between them, records are
     /// counted, of the group that lost most: an unpivoted source row has several.
     pub rows: u64,
-    /// Their cells.
+    /// The cells that these lost.
     pub cells: u64,
 }
 
@@ -37,6 +37,7 @@ impl TrialTable {
         if range.ssts.len() < 2 {
             return Ok(together);
         }
+
         let columns = self.replaceable_columns();
         let mut apart = Replaceable::default();
         for sst in self.snapshot.version().ssts() {
@@ -54,6 +55,7 @@ impl TrialTable {
                 merged
             }
         };
+
         let lost = apart.groups.iter().zip(merged.groups.iter().chain(std::iter::repeat(&(0, 0))));
         let lost = lost.map(|(apart, merged)| (apart.0.saturating_sub(merged.0), apart.1.saturating_sub(merged.1)));
         // Records that share no column merge, and lose nothing. A source row loses one of each group at most.
@@ -114,8 +116,9 @@ impl TrialTable {
     pub fn own_bytes(&self) -> Result<u64> {
         let mut bytes = 0;
         for sst in self.snapshot.version().ssts() {
-            let failed = |source| AdvisorError::File { id: sst.id.clone(), source: Box::new(source) };
-            let inspection = self.snapshot.reader(sst)?.inspect().map_err(failed)?;
+            let inspection = self.snapshot.reader(sst)?.inspect();
+            let inspection =
+                inspection.map_err(|source| AdvisorError::File { id: sst.id.clone(), source: Box::new(source) })?;
             let of_counter = inspection.stripes.iter().map(|stripe| {
                 let streams = stripe.chunks.iter().filter(|chunk| chunk.group == self.group);
                 let streams: u64 = streams.map(|chunk| chunk.page_bytes + chunk.setup_bytes as u64).sum();

@@ -5,7 +5,6 @@ use std::ops::AddAssign;
 use tidetable_ingest::LoadStats;
 use tidetable_layout::cell::CellRef;
 use tidetable_layout::schema::QualifierKind;
-use tidetable_layout::spec::FamilySpec;
 use tidetable_layout::time::{MINUTE, SECOND};
 use tidetable_layout::{Group, Layout};
 use tidetable_store::{GcRule, Snapshot};
@@ -38,10 +37,10 @@ pub struct TrialTable {
     pub repeated: Option<u64>,
     /// Whether it took every source row: it has no `where`, and rejected none.
     pub takes_all: bool,
-    /// The layout.
+    /// The compiled layout, without the counter's family.
     pub layout: Layout,
     pub(super) snapshot: Snapshot,
-    /// The group of the counter.
+    /// Index of the counter's group in the stored schema of the snapshot.
     pub(super) group: usize,
 }
 
@@ -50,11 +49,11 @@ pub struct TrialTable {
 pub struct PartBytes {
     /// Row keys, once a cell.
     pub key: u64,
-    /// Names of families.
+    /// Names of families, once a cell.
     pub family: u64,
-    /// Qualifiers.
+    /// Qualifiers, once a cell.
     pub qualifier: u64,
-    /// Values.
+    /// Values, as the layout encodes them.
     pub value: u64,
     /// Timestamps, 8 a cell.
     pub timestamp: u64,
@@ -68,7 +67,7 @@ impl PartBytes {
         Self { key, family, qualifier, value, timestamp: TIMESTAMP_BYTES }
     }
 
-    /// All parts.
+    /// The bytes of all parts together.
     pub fn total(&self) -> u64 {
         self.key + self.family + self.qualifier + self.value + self.timestamp
     }
@@ -91,26 +90,34 @@ impl TrialTable {
         counter: &Counter,
         entity: &[String],
         stats: LoadStats,
-        (is_part, counts): (bool, FilterCounts),
+        counts: FilterCounts,
     ) -> Result<Self> {
-        let of_counter = |group: &Group| group.columns.iter().any(|column| column.family == counter.family);
-        let group = snapshot.schema().groups.iter().position(of_counter).unwrap_or_default();
-        let factor = if is_part && counts.kept > 0 { counts.seen as f64 / counts.kept as f64 } else { 1.0 };
-        let name = layout.spec().name.clone();
-        let repeated = counts.repeated;
-        let takes_all = counts.takes_all && stats.rows_rejected == 0;
-        let entity = entity.to_vec();
-        let mut table =
-            Self { name, stats, factor, entity, seconds: None, repeated, takes_all, layout, snapshot, group };
+        let mut groups = snapshot.schema().groups.iter();
+        let group = groups.position(|group| group.columns.iter().any(|column| column.family == counter.family));
+        let is_scaled = counts.is_part && counts.kept > 0;
+        let mut table = Self {
+            name: layout.spec().name.clone(),
+            factor: if is_scaled { counts.seen as f64 / counts.kept as f64 } else { 1.0 },
+            entity: entity.to_vec(),
+            seconds: None,
+            repeated: counts.repeated,
+            takes_all: counts.takes_all && stats.rows_rejected == 0,
+            group: group.unwrap_or_default(),
+            stats,
+            layout,
+            snapshot,
+        };
+
         table.seconds = match counts.times {
-            Some(times) if table.stats.rows_rejected == 0 && table.layout.spec().unpivot.is_empty() => {
+            Some((first, last)) if table.stats.rows_rejected == 0 && table.layout.spec().unpivot.is_empty() => {
                 let unit = if table.layout.spec().upsert { MINUTE } else { SECOND };
-                let second = |time: i64| time.div_euclid(unit) * (unit / SECOND);
-                Some((second(times.0), second(times.1)))
+                let [first, last] = [first, last].map(|time| time.div_euclid(unit) * (unit / SECOND));
+                Some((first, last))
             }
             Some(_) => table.seconds_of_keys()?,
             None => None,
         };
+
         // Rules of age hold as of the newest row: what is measured does not depend on the clock.
         if let Some((_, last)) = table.seconds {
             table.snapshot = table.snapshot.as_of_now((last + 1) * SECOND)?;
@@ -125,16 +132,19 @@ impl TrialTable {
         if stored.upsert {
             return Some(1);
         }
-        let grows = |group: &Group| group.qualifier != QualifierKind::Constant || group.keeps_duplicates();
-        if stored.groups.iter().any(grows) {
+        let mut groups = stored.groups.iter();
+        if groups.any(|group| group.qualifier != QualifierKind::Constant || group.keeps_duplicates()) {
             return None;
         }
+
         let rules = &self.snapshot.version().table.gc;
-        let kept = |family: &FamilySpec| {
+        let mut most = 1;
+        for family in &self.layout.spec().families {
             let rule = GcRule::parse(rules.get(&family.name)?).ok()?;
-            (1..MOST_VERSIONS).find(|newer| rule.drops(*newer, 0, 0)).map(|kept| kept as u64)
-        };
-        self.layout.spec().families.iter().map(kept).try_fold(1, |most, kept| Some(most.max(kept?)))
+            let kept = (1..MOST_VERSIONS).find(|newer| rule.drops(*newer, 0, 0))?;
+            most = most.max(kept as u64);
+        }
+        Some(most)
     }
 
     /// Whether equal source rows are kept apart.

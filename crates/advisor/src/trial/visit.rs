@@ -23,11 +23,11 @@ pub struct Write {
 /// A row after its cells.
 #[derive(Debug)]
 pub struct Row<'a> {
-    /// Row key.
+    /// Its row key, as bytes.
     pub key: &'a [u8],
     /// Cells; 0 if all were expired, or all values were null: then the table has no such row.
     pub cells: u64,
-    /// Their bytes.
+    /// The bytes of these cells, by part.
     pub bytes: PartBytes,
     /// Source rows that wrote to it, by ascending second.
     pub writes: &'a [Write],
@@ -66,7 +66,7 @@ impl TrialTable {
         self.visit_in(&KeyRange::all(), visitor)
     }
 
-    /// The same for the rows of a key range.
+    /// Calls `visitor` for the cells and rows of a key range, as [`Self::visit`] does for all.
     ///
     /// # Errors
     /// As [`Self::visit`].
@@ -157,6 +157,7 @@ impl TrialTable {
         if let Some(group) = projection.groups.get_mut(self.group) {
             *group = Some(GroupProjection { qualifiers: true, timestamps: true, columns: vec![true], sums: false });
         }
+
         let Some(range) = snapshot.whole(&KeyRange::all()) else { return Ok(()) };
         let (mut key, mut own) = (Vec::new(), Vec::new());
         for block in snapshot.scan(&range, &projection)? {

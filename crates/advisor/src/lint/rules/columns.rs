@@ -2,7 +2,7 @@
 
 use tidetable_layout::error::Place;
 use tidetable_layout::outline::FieldForm;
-use tidetable_layout::schema::{QualifierKind, TimestampKind};
+use tidetable_layout::schema::QualifierKind;
 
 use crate::facts::{RejectKind, TableFacts, shown};
 use crate::lint::found::Found;
@@ -178,19 +178,12 @@ pub(super) static COLLECTED: Rule = Rule {
 
 fn collected(table: &TableSubject<'_>) -> Vec<Found> {
     let Some(row) = table.facts.map(|facts| &facts.longest_row).filter(|_| table.has_time()) else { return Vec::new() };
-    let stored = table.table.layout.stored();
-    if stored.upsert {
+    if table.table.layout.stored().upsert {
         return Vec::new();
     }
-    let of_versions = |family: &str| {
-        let mut groups = stored.groups.iter();
-        groups.any(|group| {
-            let one_column = group.qualifier == QualifierKind::Constant && group.timestamps == TimestampKind::Stored;
-            let newest = group.columns.iter().any(|column| column.family == family && column.merge.is_newest());
-            one_column && newest && !group.keeps_duplicates()
-        })
-    };
-    let families = table.table.spec.families.iter().enumerate().filter(|(_, family)| of_versions(&family.name));
+
+    let families = table.table.spec.families.iter().enumerate();
+    let families = families.filter(|(_, family)| table.is_versioned(&family.name));
     let found = families.filter_map(|(index, family)| {
         let kept = table.newest_kept(&family.name).filter(|kept| (*kept as u64) < row.seconds)?;
         let message =

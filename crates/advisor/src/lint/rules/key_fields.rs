@@ -45,47 +45,53 @@ pub(super) static UNPADDED: Rule = Rule {
 };
 
 fn unpadded(table: &TableSubject<'_>) -> Vec<Found> {
-    let numeric =
-        |kind| matches!(kind, FieldType::UInt64 | FieldType::Int64 | FieldType::Float64 | FieldType::Decimal { .. });
     let fields = table.fields();
-    let plain = fields.iter().filter(|field| matches!(field.form, FieldForm::Text) && numeric(field.kind));
+    let plain = fields.iter().filter(|field| {
+        let is_decimal = matches!(field.kind, FieldType::Float64 | FieldType::Decimal { .. });
+        matches!(field.form, FieldForm::Text) && (field.is_integer() || is_decimal)
+    });
+
     let found = plain.map(|field| {
         let data = table.facts.and_then(|facts| facts.field(&field.name));
         let widths: BTreeSet<usize> = data.iter().flat_map(|data| &data.values).map(|value| value.text.len()).collect();
-        let width = widths.last().copied().unwrap_or_default();
         let is_last = fields.last() == Some(field);
         let severity = if is_last || widths.len() > 1 { Severity::Error } else { Severity::Warn };
-        let digits = (width + 3).clamp(10, 19);
+
+        let digits = (widths.last().copied().unwrap_or_default() + 3).clamp(10, 19);
         let edit = field.is_integer().then(|| table.with_field(field, &format!("{{{}:0{digits}}}", field.name)));
-        let message = match (widths.len(), field.is_integer()) {
-            (2.., _) => format!(
-                "the values of `{}` are {} to {width} wide, so keys do not sort as numbers do",
-                field.name,
-                widths.first().copied().unwrap_or_default()
-            ),
-            (1, _) => format!(
-                "the values of `{}` are {width} wide so far: the first that is wider sorts among the others",
-                field.name
-            ),
-            (_, true) => format!("`{}` is not padded, so keys do not sort as its numbers do", field.name),
-            (_, false) => format!(
-                "`{}` has a fraction, so keys do not sort as its numbers do: derive an integer and pad it",
-                field.name
-            ),
-        };
+        let message = unpadded_message(field, &widths);
         let found = Found::new(severity, table.key_at(field.span.clone()), message).edit(edit.flatten());
         found.keys(data.map(out_of_order).unwrap_or_default())
     });
     found.collect()
 }
 
+/// What is wrong with a number that is not padded; `widths` are those of its values in bytes, none without data.
+fn unpadded_message(field: &KeyField, widths: &BTreeSet<usize>) -> String {
+    let name = &field.name;
+    match (widths.first(), widths.last()) {
+        (Some(least), Some(most)) if least < most => {
+            format!("the values of `{name}` are {least} to {most} wide, so keys do not sort as numbers do")
+        }
+        (Some(width), _) => {
+            format!("the values of `{name}` are {width} wide so far: the first that is wider sorts among the others")
+        }
+        (None, _) if field.is_integer() => {
+            format!("`{name}` is not padded, so keys do not sort as its numbers do")
+        }
+        (None, _) => {
+            format!("`{name}` has a fraction, so keys do not sort as its numbers do: derive an integer and pad it")
+        }
+    }
+}
+
 /// Two values whose order as text is not that of the numbers, if there are.
 fn out_of_order(data: &FieldFacts) -> Vec<String> {
-    let mut values: Vec<&str> = data.values.iter().map(|value| value.text.as_str()).collect();
-    values.sort_unstable();
-    let number = |text: &str| text.parse::<f64>().unwrap_or_default();
-    let pair = values.windows(2).find(|pair| matches!(pair, [one, next] if number(one) > number(next)));
-    pair.unwrap_or_default().iter().map(|value| (*value).to_owned()).collect()
+    let values = data.values.iter().map(|value| (value.text.as_str(), value.text.parse::<f64>().unwrap_or_default()));
+    let mut values: Vec<(&str, f64)> = values.collect();
+    values.sort_unstable_by_key(|(text, _)| *text);
+    let pair = values.windows(2).find(|pair| matches!(pair, [(_, one), (_, next)] if one > next));
+    pair.unwrap_or_default().iter().map(|(text, _)| (*text).to_owned()).collect()
 }
 
 pub(super) static KEY_LENGTH: Rule = Rule {
@@ -107,6 +113,7 @@ fn key_length(table: &TableSubject<'_>) -> Vec<Found> {
         let message = format!("{} rows are rejected: their key has over {} bytes", reject.rows, bound.limit);
         return vec![Found::new(Severity::Error, table.whole_key(), message).measure(reject.rows as f64, 0.0, "rows")];
     }
+
     let length = measured.map_or(least, <[u8]>::len);
     let Some(limit) = bound.passed_by(length as u64) else { return Vec::new() };
     let severity = if limit == bound.limit { Severity::Error } else { Severity::Warn };
@@ -130,17 +137,13 @@ pub(super) static NO_YEAR: Rule = Rule {
 
 fn no_year(table: &TableSubject<'_>) -> Vec<Found> {
     let fields = table.fields();
-    let whole = |field: &KeyField| match &field.form {
-        FieldForm::Time(shape) => shape.year,
-        _ => field.is_time(),
-    };
-    let dated = fields.iter().any(|field| field.name == table.time() && whole(field));
+    let dated = fields.iter().any(|field| field.name == table.time() && names_year(field));
+
     let mut found = Vec::new();
     for field in fields {
         let at = table.key_at(field.span.clone());
-        let same = |other: &&KeyField| other.name == field.name;
         if let FieldForm::Time(_) = field.form {
-            if fields.iter().filter(same).any(whole) {
+            if fields.iter().any(|other| other.name == field.name && names_year(other)) {
                 continue;
             }
             let written = table.written(field);
@@ -163,6 +166,14 @@ fn no_year(table: &TableSubject<'_>) -> Vec<Found> {
     found
 }
 
+/// Whether a field of the key tells the year of a time.
+fn names_year(field: &KeyField) -> bool {
+    match &field.form {
+        FieldForm::Time(shape) => shape.year,
+        _ => field.is_time(),
+    }
+}
+
 /// Whether a text has four digits that can be a year.
 fn holds_year(text: &str) -> bool {
     let digits: Vec<&str> = text.split(|c: char| !c.is_ascii_digit()).filter(|run| run.len() >= 4).collect();
@@ -182,8 +193,8 @@ pub(super) static PERSONAL: Rule = Rule {
 };
 
 fn personal(table: &TableSubject<'_>) -> Vec<Found> {
-    let hidden = |form: &FieldForm| matches!(form, FieldForm::Hash | FieldForm::Salt(_));
-    let found = table.fields().iter().filter(|field| !hidden(&field.form)).filter_map(|field| {
+    let readable = table.fields().iter().filter(|field| !matches!(field.form, FieldForm::Hash | FieldForm::Salt(_)));
+    let found = readable.filter_map(|field| {
         let data = table.facts.and_then(|facts| facts.field(&field.name));
         let (what, examples) = match data.and_then(personal_values) {
             Some((what, example)) => (what, vec![example]),

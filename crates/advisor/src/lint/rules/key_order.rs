@@ -6,7 +6,7 @@ use tidetable_layout::outline::FieldForm;
 
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, Needs, Rule, Severity, TIME_SERIES};
-use crate::lint::subject::{JobSubject, KeyField, TableSubject};
+use crate::lint::subject::{JobSubject, TableSubject};
 use crate::lint::words;
 
 use super::tables::{alike, chosen_value};
@@ -28,13 +28,14 @@ fn time_first(table: &TableSubject<'_>) -> Vec<Found> {
     let is_event_time = first.name == table.time();
     let times = fields.iter().take_while(|field| field.is_time() && field.name == first.name).count();
     let (times, others) = fields.split_at(times);
-    let written = |fields: &[KeyField]| -> Vec<String> { fields.iter().map(|field| table.written(field)).collect() };
-    let before = match (others.is_empty(), table.promotable()) {
-        (false, _) => written(others),
+
+    let mut order = match (others.is_empty(), table.promotable()) {
+        (false, _) => table.written_all(others),
         (true, Some(promoted)) => vec![promoted],
         (true, None) => vec![format!("{{salt({}, 3)}}", first.name)],
     };
-    let order = [before, written(times)].concat();
+    order.extend(table.written_all(times));
+
     let severity = if is_event_time { Severity::Error } else { Severity::Warn };
     let end = if matches!(first.form, FieldForm::MsReversed) { "start" } else { "end" };
     let message = if is_event_time {
@@ -66,6 +67,7 @@ fn salt(table: &TableSubject<'_>) -> Vec<Found> {
     if widest.is_some_and(|query| query.ranges <= 1) {
         return Vec::new();
     }
+
     let found = salted.map(|(field, count)| {
         let at = table.key_at(field.span.clone());
         let is_time = field.name == table.time();
@@ -77,12 +79,14 @@ fn salt(table: &TableSubject<'_>) -> Vec<Found> {
             None if is_time => format!("a range of time is {count} ranges"),
             None => format!("a range over `{}` is {count} ranges; one value of it is one range", field.name),
         };
+
         let (message, ranges) = match widest {
             Some(query) => {
                 (format!("{message}; the query `{}` reads {}", query.name, query.ranges), query.ranges as f64)
             }
             None => (message, f64::from(count)),
         };
+
         let severity = if promoted.is_some() { Severity::Warn } else { Severity::Info };
         let edit = promoted.and_then(|promoted| table.with_field(field, &promoted));
         Found::new(severity, at, message).measure(ranges, 1.0, "ranges a query").edit(edit)
@@ -104,12 +108,14 @@ pub(super) static REVERSED_TIME: Rule = Rule {
 fn reversed_time(table: &TableSubject<'_>) -> Vec<Found> {
     let queries = table.facts.map(|facts| facts.queries.as_slice()).unwrap_or_default();
     let newest = queries.iter().find(|query| query.newest);
-    let is_reversed = |field: &KeyField| matches!(field.form, FieldForm::MsReversed);
+
     let found = table.fields().iter().filter_map(|field| {
         let at = table.key_at(field.span.clone());
         let (name, back) = (&field.name, format!("{{{}:ms}}", field.name));
+        let is_reversed = matches!(field.form, FieldForm::MsReversed);
         let ends_with_time = table.fields().last() == Some(field) && matches!(field.form, FieldForm::Epoch);
-        let (severity, message, text) = match (is_reversed(field), newest) {
+
+        let (severity, message, text) = match (is_reversed, newest) {
             (true, None) if queries.is_empty() => (
                 Severity::Info,
                 format!("`{name}` is reversed: right only if the newest rows are the main question"),
@@ -123,6 +129,7 @@ fn reversed_time(table: &TableSubject<'_>) -> Vec<Found> {
             ),
             _ => return None,
         };
+
         // Without queries nobody knows whether it is right.
         let edit = table.with_field(field, &text).filter(|_| severity > Severity::Info);
         Some(Found::new(severity, at, message).edit(edit))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidetable_layout::FieldType;
 use tidetable_layout::outline::FieldForm;
 
-use crate::facts::{FieldFacts, RejectKind, SEQUENTIAL as IN_ORDER, ValueFacts};
+use crate::facts::{FieldFacts, NewValues, RejectKind, SEQUENTIAL as IN_ORDER, ValueFacts};
 use crate::lint::forms::{is_domain, owner};
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, Needs, Rule, Severity};
@@ -31,9 +31,11 @@ fn sequential(table: &TableSubject<'_>) -> Vec<Found> {
     if !matches!(field.form, FieldForm::Text | FieldForm::ZeroPad(_)) {
         return Vec::new();
     }
-    let Some((greater, new)) = data.in_order().filter(|_| data.is_sequential()) else { return Vec::new() };
-    let share = greater as f64 / new as f64;
-    let message = format!("{greater} of {new} new values of `{}` are greater than all seen before", field.name);
+    let Some(new) = data.in_order().filter(|_| data.is_sequential()) else { return Vec::new() };
+
+    let NewValues { all, greater } = new;
+    let share = greater as f64 / all as f64;
+    let message = format!("{greater} of {all} new values of `{}` are greater than all seen before", field.name);
     let edit = table.with_field(field, &format!("{{{}:reversed}}", field.name));
     let keys = data.values.iter().rev().map(|value| value.text.clone());
     let found = Found::new(Severity::Warn, table.key_at(field.span.clone()), message);
@@ -128,22 +130,22 @@ fn granular(table: &TableSubject<'_>) -> Vec<Found> {
     let found = fields.windows(2).enumerate().filter_map(|(at, pair)| {
         let [left, right] = pair else { return None };
         let of_pair = facts.pairs.iter().find(|pair| pair.left == left.name && pair.right == right.name)?;
-        let [own, other] = [left, right].map(|field| facts.field(&field.name));
-        let (own, other) = (own?, other?);
-        let [granular, common] = [own, other].map(|data| data.values.len() as u64);
+        let (left_data, right_data) = (facts.field(&left.name)?, facts.field(&right.name)?);
+        let [granular, common] = [left_data, right_data].map(|data| data.values.len() as u64);
         // Each value on the left has one on the right, and not the other way round.
-        let follows = own.complete && other.complete && of_pair.pairs == granular && common < granular && common > 1;
-        if !follows {
+        let follows = of_pair.pairs == granular && common < granular && common > 1;
+        if !follows || !left_data.complete || !right_data.complete {
             return None;
         }
-        let mut order: Vec<String> = fields.iter().map(|field| table.written(field)).collect();
+
+        let mut order = table.written_all(fields);
         order.swap(at, at + 1);
         let message = format!(
             "each of {granular} values of `{}` has one of {common} of `{}`, which comes after it",
             left.name, right.name
         );
         let found = Found::new(Severity::Warn, table.key_at(left.span.clone()), message).edit(table.with_order(&order));
-        Some(found.keys(own.values.iter().map(|value| value.text.clone())))
+        Some(found.keys(left_data.values.iter().map(|value| value.text.clone())))
     });
     found.collect()
 }

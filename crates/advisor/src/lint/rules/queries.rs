@@ -15,13 +15,15 @@ const READ_RATIO: u64 = 10;
 /// Each query with the table that serves it best: by how much it reads, then by cells.
 fn best<'s>(job: &'s JobSubject<'_>) -> Vec<(&'s TableSubject<'s>, &'s QueryFacts)> {
     let mut best: Vec<(&TableSubject<'_>, &QueryFacts)> = Vec::new();
-    let of_table = |table| queries(table).iter().map(move |query| (table, query));
-    for (table, query) in job.tables.iter().flat_map(of_table) {
-        let cost = |query: &QueryFacts| (query.reads, query.cells);
-        match best.iter_mut().find(|(_, known)| known.name == query.name) {
-            Some(known) if cost(query) < cost(known.1) => *known = (table, query),
-            Some(_) => {}
-            None => best.push((table, query)),
+    for table in &job.tables {
+        for query in queries(table) {
+            let Some(known) = best.iter_mut().find(|(_, known)| known.name == query.name) else {
+                best.push((table, query));
+                continue;
+            };
+            if (query.reads, query.cells) < (known.1.reads, known.1.cells) {
+                *known = (table, query);
+            }
         }
     }
     best
@@ -142,11 +144,8 @@ pub(super) static FAMILIES_READ: Rule = Rule {
 
 fn families_read(job: &JobSubject<'_>) -> Vec<Found> {
     let found = best(job).into_iter().filter_map(|(table, query)| {
-        let holding = |column: &String| -> Vec<&str> {
-            let families = table.table.spec.families.iter();
-            families.filter(|family| holds(family, column)).map(|family| family.name.as_str()).collect()
-        };
-        let mut wanted = query.columns.iter().map(holding).filter(|families| !families.is_empty());
+        let wanted = query.columns.iter().map(|column| families_of(table, column));
+        let mut wanted = wanted.filter(|families| !families.is_empty());
         let mut common = wanted.next()?;
         let mut all: Vec<&str> = common.clone();
         for families in wanted {
@@ -156,6 +155,7 @@ fn families_read(job: &JobSubject<'_>) -> Vec<Found> {
         if !common.is_empty() {
             return None;
         }
+
         all.sort_unstable();
         all.dedup();
         let message = format!("the query `{}` reads columns of {}", query.name, all.join(" and "));
@@ -165,6 +165,12 @@ fn families_read(job: &JobSubject<'_>) -> Vec<Found> {
         ))
     });
     found.collect()
+}
+
+/// The families of a table that hold the values of a column of the source.
+fn families_of<'t>(table: &'t TableSubject<'_>, column: &str) -> Vec<&'t str> {
+    let families = table.table.spec.families.iter();
+    families.filter(|family| holds(family, column)).map(|family| family.name.as_str()).collect()
 }
 
 /// Whether a column of the family has the values of a column of the source.

@@ -2,7 +2,7 @@
 
 use chrono::{Datelike, NaiveDate};
 use tidetable_layout::error::Place;
-use tidetable_layout::schema::{Group, QualifierKind, TimestampKind};
+use tidetable_layout::time::DAY;
 
 use crate::facts::{RejectKind, RowFacts, ScaleFacts, TableFacts, short, shown};
 use crate::lint::found::Found;
@@ -22,22 +22,14 @@ pub(super) static VERSIONS: Rule = Rule {
 };
 
 fn versions(table: &TableSubject<'_>) -> Vec<Found> {
-    let stored = table.table.layout.stored();
     let one_version = table.facts.is_some_and(|facts| facts.most_versions == 1);
-    if table.has_time() || stored.upsert || one_version {
+    if table.has_time() || table.table.layout.stored().upsert || one_version {
         return Vec::new();
     }
-    let of_one_column = |group: &&Group| {
-        group.qualifier == QualifierKind::Constant
-            && group.timestamps == TimestampKind::Stored
-            && !group.keeps_duplicates()
-    };
-    let series = |family: &str| {
-        let mut groups = stored.groups.iter().filter(of_one_column);
-        groups.any(|group| group.columns.iter().any(|column| column.family == family && column.merge.is_newest()))
-    };
+
     let families = table.table.spec.families.iter().enumerate();
-    let endless = families.filter(|(_, family)| series(&family.name) && table.versions_kept(&family.name).is_none());
+    let endless =
+        families.filter(|(_, family)| table.is_versioned(&family.name) && table.versions_kept(&family.name).is_none());
     let found = endless.map(|(index, family)| {
         let key = &table.table.spec.row_key;
         let edit = table.with_key(|_| Some(format!("{key}#{{{}:%Y%m%d}}", table.time())));
@@ -56,8 +48,6 @@ fn versions(table: &TableSubject<'_>) -> Vec<Found> {
 const FEWEST_CELLS: u64 = 100;
 /// Days within which the limit of a growing row matters.
 const SOON: f64 = 365.0;
-/// Microseconds of a day.
-const DAY: i64 = 86_400_000_000;
 
 pub(super) static ROW_SIZE: Rule = Rule {
     id: "R1",

@@ -1,6 +1,7 @@
 //! The tables of a job together, and the rules it silences.
 
 use tidetable_job::{Allowance, Table, TableInput, nearest};
+use tidetable_layout::TableSpec;
 
 use crate::lint::found::Found;
 use crate::lint::rule::{Check, DESIGN, GUIDE, Needs, QUOTAS, Rule, Severity};
@@ -44,6 +45,7 @@ fn same_shape(job: &JobSubject<'_>) -> Vec<Found> {
         if counted.get(at).copied().unwrap_or_default() {
             continue;
         }
+
         let mut others = Vec::new();
         for (place, other) in job.tables.iter().enumerate().skip(at + 1) {
             if alike(table.table, other.table) {
@@ -53,6 +55,7 @@ fn same_shape(job: &JobSubject<'_>) -> Vec<Found> {
                 }
             }
         }
+
         if !others.is_empty() {
             let message = format!("{} and {} have one row key and the same columns", table.name(), others.join(", "));
             let found_here = Found::new(Severity::Warn, table.at(), message);
@@ -65,14 +68,9 @@ fn same_shape(job: &JobSubject<'_>) -> Vec<Found> {
 
 /// Whether two tables of one source have the same layout and garbage collection.
 pub(super) fn alike(one: &Table, other: &Table) -> bool {
-    let (mut own, mut theirs) = (one.spec.clone(), other.spec.clone());
-    own.name.clear();
-    theirs.name.clear();
-    let source = |table: &Table| match &table.from {
-        TableInput::Source(name) => Some(name.clone()),
-        TableInput::Query { .. } => None,
-    };
-    own == theirs && one.gc == other.gc && source(one).is_some() && source(one) == source(other)
+    let (TableInput::Source(source), TableInput::Source(other_source)) = (&one.from, &other.from) else { return false };
+    let unnamed = TableSpec { name: other.spec.name.clone(), ..one.spec.clone() };
+    source == other_source && one.gc == other.gc && unnamed == other.spec
 }
 
 /// The column and the value of `where = "column = 'value'"`.
@@ -113,16 +111,22 @@ pub(super) static UNKNOWN_RULE: Rule = Rule {
 };
 
 fn unknown_rule(job: &JobSubject<'_>) -> Vec<Found> {
-    let unknown = |allowance: &&Allowance| !job.rules.contains(&allowance.rule.as_str());
-    let found_of = |allowance: &Allowance, table: Option<&str>| {
+    let mut found = unknown_rules(job, &job.job.allowances, None);
+    for table in &job.tables {
+        found.extend(unknown_rules(job, &table.table.allowances, Some(table.name())));
+    }
+    found
+}
+
+/// The rules that `allowances` name and nobody has; `table` declares these, or else the job does.
+fn unknown_rules(job: &JobSubject<'_>, allowances: &[Allowance], table: Option<&str>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for allowance in allowances.iter().filter(|allowance| !job.rules.contains(&allowance.rule.as_str())) {
         let near = nearest(&allowance.rule, job.rules.iter().copied());
         let meant = near.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default();
         let message = format!("there is no rule `{}`{meant}", allowance.rule);
-        Found { table: table.map(str::to_owned), ..Found::new(Severity::Warn, allowance.at.clone(), message) }
-    };
-    let of_job = job.job.allowances.iter().filter(unknown).map(|allowance| found_of(allowance, None));
-    let of_tables = job.tables.iter().flat_map(|table| {
-        table.table.allowances.iter().filter(unknown).map(|allowance| found_of(allowance, Some(table.name())))
-    });
-    of_job.chain(of_tables).collect()
+        let unknown = Found::new(Severity::Warn, allowance.at.clone(), message);
+        found.push(Found { table: table.map(str::to_owned), ..unknown });
+    }
+    found
 }

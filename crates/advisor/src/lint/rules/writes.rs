@@ -33,6 +33,7 @@ fn rewritten(table: &TableSubject<'_>) -> Vec<Found> {
     let scaled = facts.scale.as_ref().map_or(0, |scale| scale.row_slices);
     let slices = row.slices.max(scaled);
     let Some(passed) = limits::row_slices(slices) else { return Vec::new() };
+
     let key = &table.table.spec.row_key;
     let edit = table.with_key(|_| Some(format!("{key}#{{{}:ms}}", table.time())));
     let when = if slices > row.slices { " while it is kept" } else { "" };

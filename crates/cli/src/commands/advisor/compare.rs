@@ -57,7 +57,7 @@ pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
         workload.as_ref().map(|workload| economy(&trial, &comparison, workload, &specs, &prices)).transpose()?;
     drop(activity);
     let facts = survey_compared(&trial, &comparison, workload.as_ref().zip(economy.as_ref()));
-    let reports = lint_apart(&job, (&declared.measured(&comparison), &declared.text), Some(&facts), &prices);
+    let reports = lint_apart(&job, &declared.measured(&comparison), &declared.text, Some(&facts), &prices);
     let errors: Vec<usize> = reports.iter().map(|report| report.refusals().count()).collect();
     let economy = economy.map(|economy| economy.with_errors(&errors));
     let sample = args.sample.map(|sample| sample.fraction);
