@@ -21,13 +21,17 @@ pub(crate) fn json(value: &impl Serialize) -> Result<String, PageError> {
 
 /// A content security policy that allows these styles and scripts, pictures inside the page, and nothing of a network.
 pub(crate) fn policy(style: &str, scripts: &[&str]) -> String {
-    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
     let scripts: Vec<String> = scripts.iter().map(|script| hash(script)).collect();
     let scripts = if scripts.is_empty() { "'none'".to_owned() } else { scripts.join(" ") };
     format!(
         "default-src 'none'; script-src {scripts}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
         hash(style)
     )
+}
+
+/// The source of a policy that allows just this text.
+fn hash(text: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())))
 }
 
 #[cfg(test)]

@@ -4,38 +4,18 @@ use thiserror::Error;
 
 /// Why a page cannot be made.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum PageError {
-    /// The values of a heatmap are no rectangle of slices and buckets.
+    /// The values of a heatmap do not fill a rectangle of slices and buckets.
     #[error("the heatmap of {layout} has {values} values for {buckets} buckets, or a slice without length")]
-    Matrix {
-        /// Its layout.
-        layout: String,
-        /// Number of values.
-        values: usize,
-        /// Number of buckets.
-        buckets: usize,
-    },
+    Matrix { layout: String, values: usize, buckets: usize },
     /// A heatmap has other top shares than slices.
     #[error("the heatmap of {layout} has {shares} top shares for {slices} slices")]
-    TopShare {
-        /// Its layout.
-        layout: String,
-        /// Number of top shares.
-        shares: usize,
-        /// Number of slices.
-        slices: usize,
-    },
+    TopShare { layout: String, shares: usize, slices: usize },
     /// A row of a table has more or fewer fields than the table has columns.
     #[error("the row of {layout} has {found} fields for {columns} columns")]
-    Row {
-        /// Its layout.
-        layout: String,
-        /// Number of fields.
-        found: usize,
-        /// Number of columns.
-        columns: usize,
-    },
-    /// Data that is no JSON.
+    Row { layout: String, found: usize, columns: usize },
+    /// Data that cannot be written as JSON.
     #[error("the page's data cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// A picture that cannot be encoded.

@@ -6,7 +6,7 @@ use crate::view::{Figure, Unit};
 
 /// Bytes from which a table shows units instead of the exact number.
 const EXACT: u64 = 10_000_000;
-/// Microseconds.
+/// A minute in microseconds.
 const MINUTE: i64 = 60_000_000;
 const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
 
@@ -64,7 +64,7 @@ pub(crate) fn exact_bytes(number: u64) -> String {
     if number < EXACT { grouped(number) } else { bytes(number) }
 }
 
-/// US dollars: `$474.50`.
+/// US dollars with two decimals: `$474.50`.
 pub(crate) fn dollars(number: f64) -> String {
     format!("${}", decimals(number, 2))
 }

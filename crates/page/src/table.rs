@@ -100,13 +100,13 @@ fn columns(all: &[(String, u64)]) -> Vec<Bar> {
         shown.push((format!("{} others", grouped(more as u64)), rest));
     }
     let most = shown.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0).max(1);
-    let bar = |(name, number): (String, u64)| Bar {
+    let bars = shown.into_iter().map(|(name, number)| Bar {
         name,
         bytes: exact_bytes(number),
         share: format!("{:.1} %", number as f64 * 100.0 / total.max(1) as f64),
         width: width(number, most),
-    };
-    shown.into_iter().map(bar).collect()
+    });
+    bars.collect()
 }
 
 /// Width of a bar of a hundred, with two decimals.

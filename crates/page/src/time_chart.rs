@@ -11,7 +11,7 @@ const BAR: f64 = 0.9;
 const LEAST: f64 = 1.0;
 const SECOND: i64 = 1_000_000;
 
-/// The chart, drawn.
+/// What the template draws of a [`TimeChart`].
 pub(crate) struct TimeText {
     /// What a bar is: `records, at most 480 in 1 h`.
     pub(crate) caption: String,

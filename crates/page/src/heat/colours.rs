@@ -50,7 +50,7 @@ pub(crate) fn palette() -> [[u8; 3]; STEPS + 1] {
 pub(crate) struct Scale {
     /// Least value of each colour besides that of nothing, ascending.
     pub(crate) least: Vec<f64>,
-    /// The largest value.
+    /// The largest value of the maps that share the scale, or 1 if it is 0.
     pub(crate) max: f64,
 }
 
@@ -59,9 +59,8 @@ impl Scale {
     pub(crate) fn up_to(max: f64) -> Self {
         let max = if max > 0.0 { max } else { 1.0 };
         let top = max.ln_1p();
-        let from = |step: usize| (top * step as f64 / STEPS as f64).exp_m1();
-        let least = (0..STEPS).map(|step| if step == 0 { f64::MIN_POSITIVE } else { from(step) }).collect();
-        Self { least, max }
+        let steps = (1..STEPS).map(|step| (top * step as f64 / STEPS as f64).exp_m1());
+        Self { least: std::iter::once(f64::MIN_POSITIVE).chain(steps).collect(), max }
     }
 
     /// The colour of a value, as an index of [`palette`]; 0 only for nothing.

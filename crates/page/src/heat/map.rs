@@ -27,7 +27,7 @@ pub(crate) struct EncodedMap<'a> {
     sampled: bool,
     /// Microseconds since the epoch.
     start: i64,
-    /// Microseconds.
+    /// Length of a slice, microseconds.
     slice: i64,
     slices: usize,
     /// First row key of each bucket.
@@ -36,7 +36,7 @@ pub(crate) struct EncodedMap<'a> {
     counts: Vec<u64>,
     /// By segment of the key's template: buckets where it changes, and what to.
     changes: Vec<Vec<(usize, &'a str)>>,
-    /// `varint` or `f64`.
+    /// How `values` are encoded: `varint` or `f64`.
     encoding: &'static str,
     /// Base64 of the deflated values.
     values: String,

@@ -6,7 +6,7 @@ use crate::view::PartBytes;
 /// Width of the longest bar.
 const WIDTH: f64 = 1000.0;
 
-/// The bars.
+/// What the template draws of the bytes of layouts: a bar each, on one scale.
 #[derive(Default)]
 pub(super) struct Bars {
     /// Names of the parts, as the first layout has them.

@@ -13,7 +13,7 @@ pub(super) struct ComparisonTable<'a> {
     pub(super) sampled: bool,
 }
 
-/// A row.
+/// The figures of a layout.
 pub(super) struct Row<'a> {
     pub(super) layout: &'a str,
     pub(super) shape: &'a str,
@@ -21,7 +21,7 @@ pub(super) struct Row<'a> {
     pub(super) fields: Vec<Field>,
 }
 
-/// A figure.
+/// A figure as text, with how the table shows it.
 pub(super) struct Field {
     pub(super) text: String,
     pub(super) is_number: bool,
@@ -78,8 +78,8 @@ impl<'a> ComparisonTable<'a> {
 
 /// The best figure of a column; none if all are the same.
 fn best(comparison: &Comparison, at: usize, column: &Column) -> Option<f64> {
-    let numbers = || comparison.rows.iter().filter_map(|row| number(row.figures.get(at)?));
-    let (least, most) = (numbers().reduce(f64::min)?, numbers().reduce(f64::max)?);
+    let numbers = comparison.rows.iter().filter_map(|row| number(row.figures.get(at)?));
+    let (least, most) = (numbers.clone().reduce(f64::min)?, numbers.reduce(f64::max)?);
     match column.better? {
         _ if least == most => None,
         Better::Lower => Some(least),

@@ -24,6 +24,12 @@ pub(super) struct Input {
     pub(super) least: &'static str,
 }
 
+impl Input {
+    fn of(name: &'static str, label: &'static str, value: f64, least: &'static str) -> Self {
+        Self { name, label, value: value.to_string(), least }
+    }
+}
+
 /// The cost of a layout.
 pub(super) struct CostRow {
     pub(super) layout: String,
@@ -38,21 +44,20 @@ impl<'a> CostTable<'a> {
     /// The table of costs.
     pub(super) fn of(cost: &'a Cost) -> Self {
         let (prices, node) = (&cost.prices, &cost.capacity);
-        let input = |name, label, value: f64, least| Input { name, label, value: value.to_string(), least };
         Self {
             region: &prices.region,
             date: &prices.date,
             source: &prices.source,
             node: format!("A node is {}, kept at {} % of its CPU", node.name, decimals(node.target * 100.0, 0)),
             inputs: vec![
-                input("node_hour", "a node, $ an hour", prices.node_hour, "0"),
-                input("gib_month", "a GiB, $ a month", prices.gib_month, "0"),
-                input("clusters", "clusters", f64::from(prices.clusters), "1"),
-                input("target", "target, part of CPU", node.target, "0.01"),
-                input("writes", "writes a node and second", node.writes, "1"),
-                input("reads", "reads a node and second", node.reads, "1"),
-                input("scan_mb", "MB scanned a node and second", node.scan_mb, "1"),
-                input("stored_tb", "TB stored a node", node.stored_tb, "0.01"),
+                Input::of("node_hour", "a node, $ an hour", prices.node_hour, "0"),
+                Input::of("gib_month", "a GiB, $ a month", prices.gib_month, "0"),
+                Input::of("clusters", "clusters", f64::from(prices.clusters), "1"),
+                Input::of("target", "target, part of CPU", node.target, "0.01"),
+                Input::of("writes", "writes a node and second", node.writes, "1"),
+                Input::of("reads", "reads a node and second", node.reads, "1"),
+                Input::of("scan_mb", "MB scanned a node and second", node.scan_mb, "1"),
+                Input::of("stored_tb", "TB stored a node", node.stored_tb, "0.01"),
             ],
             rows: cost.loads.iter().map(|load| row(cost, load)).collect(),
         }
@@ -61,13 +66,12 @@ impl<'a> CostTable<'a> {
 
 fn row(cost: &Cost, load: &Load) -> CostRow {
     let monthly = cost.monthly(load);
-    let pair = |text: fn(f64) -> String, (least, most): (f64, f64)| range(text(least), text(most));
     CostRow {
         layout: load.layout.clone(),
         unservable: load.unservable.clone().unwrap_or_default(),
         load: decimals(monthly.load, 3),
-        nodes: pair(|nodes| decimals(nodes, 0), monthly.nodes),
-        stored: pair(|stored| bytes(stored.round() as u64), load.stored),
-        dollars: pair(dollars, monthly.dollars),
+        nodes: range(decimals(monthly.nodes.0, 0), decimals(monthly.nodes.1, 0)),
+        stored: range(bytes(load.stored.0.round() as u64), bytes(load.stored.1.round() as u64)),
+        dollars: range(dollars(monthly.dollars.0), dollars(monthly.dollars.1)),
     }
 }

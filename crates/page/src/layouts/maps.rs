@@ -26,7 +26,7 @@ pub(super) struct Maps {
     pub(super) json: String,
 }
 
-/// A map.
+/// A map as the template shows it: a picture, and what it is in words.
 pub(super) struct ShownMap {
     pub(super) layout: String,
     pub(super) metric: String,
@@ -137,21 +137,26 @@ pub(super) fn steps() -> Vec<(f64, String)> {
 fn scale_text(metric: &str, scale: &Scale, whole: bool) -> ScaleText {
     let top = scale.max.ln_1p();
     let least = if whole { 1.0 } else { scale.max / 1000.0 };
-    let place = |value: f64| ((LEFT + WIDTH * value.ln_1p() / top) * 10.0).round() / 10.0;
     // 1, 2, 5, 10, 20, 50 and so on, where there is room; the largest value always.
     let decade = least.log10().floor() as i32;
     let round = (decade..decade + 24).flat_map(|tens| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(tens)));
     let mut ticks: Vec<Tick> = Vec::new();
     for value in round.filter(|value| *value >= least && *value < scale.max) {
-        let free = ticks.last().is_none_or(|last| place(value) - last.x >= APART);
-        if free && place(scale.max) - place(value) >= APART {
-            ticks.push(Tick { x: place(value), text: short(value) });
+        let x = place(value, top);
+        let is_free = ticks.last().is_none_or(|last| x - last.x >= APART);
+        if is_free && place(scale.max, top) - x >= APART {
+            ticks.push(Tick { x, text: short(value) });
         }
     }
-    ticks.push(Tick { x: place(scale.max), text: short(scale.max) });
+    ticks.push(Tick { x: place(scale.max, top), text: short(scale.max) });
 
     let first = ticks.first().map(|tick| tick.text.clone()).unwrap_or_default();
     ScaleText { metric: metric.to_owned(), first, last: short(scale.max), ticks }
+}
+
+/// Where a value stands beside a scale that ends at the logarithm `top`, in pixels with one decimal.
+fn place(value: f64, top: f64) -> f64 {
+    ((LEFT + WIDTH * value.ln_1p() / top) * 10.0).round() / 10.0
 }
 
 /// A value in few letters: `20`, `1.5k`, `0.05`.

@@ -10,20 +10,20 @@ pub(super) struct QueryTable {
     pub(super) rows: Vec<QueryLine>,
 }
 
-/// A query.
+/// The head of a column: a query, and how often it is asked.
 pub(super) struct QueryText {
     pub(super) name: String,
     pub(super) clause: String,
     pub(super) rate: String,
 }
 
-/// A layout.
+/// A line of the table: what a layout answers to each query.
 pub(super) struct QueryLine {
     pub(super) layout: String,
     pub(super) fields: Vec<AnswerText>,
 }
 
-/// An answer.
+/// What a query reads of a layout, as text.
 pub(super) struct AnswerText {
     pub(super) bytes: String,
     /// The 95th percentile, where it is more.
@@ -75,8 +75,8 @@ fn text(answer: &Answer, best: Option<u64>, sampled: bool) -> AnswerText {
         (Shape::Range, ranges) => format!("{} ranges", grouped(ranges)),
         (Shape::Scan, _) => "scan of every row".to_owned(),
     };
-    let plural =
-        |number: u64, noun: &str| format!("{mark}{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" });
+    let [rows, cells] = [(answer.rows.seen, "row"), (answer.cells.seen, "cell")]
+        .map(|(number, noun)| format!("{mark}{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" }));
 
     let worst = if answer.bytes_p95 > answer.bytes.seen {
         format!("p95 {mark}{}", bytes(answer.bytes_p95))
@@ -93,7 +93,7 @@ fn text(answer: &Answer, best: Option<u64>, sampled: bool) -> AnswerText {
         worst,
         best: answer.error.is_none() && best == Some(answer.bytes.seen),
         how,
-        rows: format!("{}, {}", plural(answer.rows.seen, "row"), plural(answer.cells.seen, "cell")),
+        rows: format!("{rows}, {cells}"),
         returned,
         error: answer.error.clone().unwrap_or_default(),
     }

@@ -18,7 +18,7 @@ pub(super) struct CalendarText<'a> {
     pub(super) older: usize,
 }
 
-/// A month.
+/// A month of a calendar, in weeks from Monday to Sunday.
 pub(super) struct Month {
     pub(super) name: String,
     pub(super) weeks: Vec<[Cell; 7]>,

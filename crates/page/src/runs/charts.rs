@@ -35,7 +35,7 @@ pub(super) struct RunChart {
     pub(super) with_values: bool,
 }
 
-/// A bar.
+/// The bar of a run, in units of the drawing.
 pub(super) struct Bar {
     pub(super) x: f64,
     pub(super) width: f64,
@@ -153,7 +153,7 @@ pub(super) struct CheckText<'a> {
     pub(super) failed: usize,
     /// Points of the line, as SVG has them.
     pub(super) line: String,
-    /// Places of failures.
+    /// Where the line has values that failed.
     pub(super) failures: Vec<(f64, f64)>,
     pub(super) says: String,
 }
@@ -169,13 +169,14 @@ impl<'a> CheckText<'a> {
         let points = &of.points[of.points.len().saturating_sub(MOST_POINTS)..];
         let least = points.iter().map(|point| point.measured).min().unwrap_or(0).min(0);
         let most = points.iter().map(|point| point.measured).max().unwrap_or(0).max(least + 1);
-        let place = |at: usize, measured: i64| {
+
+        let mut places: Vec<(f64, f64)> = Vec::with_capacity(points.len());
+        for (at, point) in points.iter().enumerate() {
             let x = EDGE + (LINE.0 - 2.0 * EDGE) * at as f64 / points.len().saturating_sub(1).max(1) as f64;
-            let part = (measured - least) as f64 / (most - least) as f64;
+            let part = (point.measured - least) as f64 / (most - least) as f64;
             let y = LINE.1 - EDGE - (LINE.1 - 2.0 * EDGE) * part;
-            ((x * 10.0).round() / 10.0, (y * 10.0).round() / 10.0)
-        };
-        let places: Vec<(f64, f64)> = points.iter().enumerate().map(|(at, point)| place(at, point.measured)).collect();
+            places.push(((x * 10.0).round() / 10.0, (y * 10.0).round() / 10.0));
+        }
         let line: Vec<String> = places.iter().map(|(x, y)| format!("{x},{y}")).collect();
         let failures = places.iter().zip(points).filter(|(_, point)| !point.passed).map(|(place, _)| *place);
 

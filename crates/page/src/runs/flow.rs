@@ -7,7 +7,7 @@ const GAP: (f64, f64) = (70.0, 14.0);
 /// Letters that fit into a box.
 const MOST_LETTERS: usize = 22;
 
-/// The drawing.
+/// What the template draws of a flow.
 #[derive(Default)]
 pub(super) struct Drawing {
     pub(super) width: f64,
@@ -19,7 +19,7 @@ pub(super) struct Drawing {
     pub(super) steps: Vec<(String, String)>,
 }
 
-/// A box.
+/// The box of a place.
 pub(super) struct Place {
     pub(super) x: f64,
     pub(super) y: f64,
@@ -43,26 +43,24 @@ impl Drawing {
                 column[*into] = column[*into].max((column[*from] + 1).min(count - 1));
             }
         }
+
         // Exports stand in the last column.
         let last = column.iter().copied().max().unwrap_or(0);
         for (at, _) in flow.nodes.iter().enumerate().filter(|(_, node)| node.kind == "export") {
             column[at] = last;
         }
-        let mut filled = vec![0usize; last + 1];
-        let mut free = |column: usize| {
-            let row = filled[column];
-            filled[column] += 1;
-            (column as f64 * (BOX.0 + GAP.0), row as f64 * (BOX.1 + GAP.1))
-        };
-        let places: Vec<(f64, f64)> = column.iter().map(|at| free(*at)).collect();
-        let lines = edges.iter().map(|FlowEdge { from, into }| {
+
+        let mut grid = Grid { filled: vec![0; last + 1] };
+        let places: Vec<(f64, f64)> = column.iter().map(|at| grid.take(*at)).collect();
+        let mut lines = Vec::with_capacity(edges.len());
+        for FlowEdge { from, into } in &edges {
             // A line that passes a column has a place of its own there, so that it does not seem to come out of a box.
             let between = column[*from] + 1..column[*into];
-            let way: Vec<(f64, f64)> = between.map(&mut free).chain([places[*into]]).collect();
-            line(places[*from], &way)
-        });
-        let lines: Vec<String> = lines.collect();
-        let rows = filled.iter().copied().max().unwrap_or(0);
+            let way: Vec<(f64, f64)> = between.map(|at| grid.take(at)).chain([places[*into]]).collect();
+            lines.push(line(places[*from], &way));
+        }
+
+        let rows = grid.filled.iter().copied().max().unwrap_or(0);
         Self {
             width: (last + 1) as f64 * (BOX.0 + GAP.0) - GAP.0,
             height: rows as f64 * (BOX.1 + GAP.1),
@@ -85,6 +83,20 @@ impl Drawing {
                 })
                 .collect(),
         }
+    }
+}
+
+/// The places of a drawing: for each column, the rows that are taken.
+struct Grid {
+    filled: Vec<usize>,
+}
+
+impl Grid {
+    /// Takes the next free place of a column: its left and its top.
+    fn take(&mut self, column: usize) -> (f64, f64) {
+        let row = self.filled[column];
+        self.filled[column] += 1;
+        (column as f64 * (BOX.0 + GAP.0), row as f64 * (BOX.1 + GAP.1))
     }
 }
 

@@ -10,7 +10,7 @@ const TB: f64 = 1e12;
 /// Prices, capacities and the load of every layout: all that its dollars are computed from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// What is paid.
+    /// What is paid for nodes and bytes.
     pub prices: Prices,
     /// What a node does.
     pub capacity: Capacity,
@@ -18,7 +18,7 @@ pub struct Cost {
     pub loads: Vec<Load>,
 }
 
-/// List prices.
+/// List prices of one region on one day.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prices {
     /// The region they hold in.
@@ -87,13 +87,12 @@ impl Cost {
     pub fn monthly(&self, load: &Load) -> Monthly {
         let node = &self.capacity;
         let busy = load.write_kib / node.writes + load.read_kib / node.reads + load.scan_mb / node.scan_mb;
-        let nodes = |stored: f64| (busy / node.target).max(stored / (node.stored_tb * TB)).max(1.0).ceil();
-        let dollars = |stored: f64| {
+        let [(least_nodes, least), (most_nodes, most)] = [load.stored.0, load.stored.1].map(|stored| {
+            let nodes = (busy / node.target).max(stored / (node.stored_tb * TB)).max(1.0).ceil();
             let storage = stored / GIB * self.prices.gib_month;
-            f64::from(self.prices.clusters) * (nodes(stored) * HOURS * self.prices.node_hour + storage)
-        };
-        let (least, most) = load.stored;
-        Monthly { load: busy, nodes: (nodes(least), nodes(most)), dollars: (dollars(least), dollars(most)) }
+            (nodes, f64::from(self.prices.clusters) * (nodes * HOURS * self.prices.node_hour + storage))
+        });
+        Monthly { load: busy, nodes: (least_nodes, most_nodes), dollars: (least, most) }
     }
 }
 

@@ -17,7 +17,7 @@ pub struct Heatmap {
     pub start: i64,
     /// Length of every slice, microseconds. Empty slices between others count, too.
     pub slice: i64,
-    /// The values.
+    /// What was counted in each slice and bucket.
     pub values: Matrix,
     /// Share of a slice's rows in its fullest range of tablets, 0 to 1; `None` where nothing was written. Empty, or
     /// one a slice.
@@ -29,7 +29,7 @@ pub struct Heatmap {
 /// A range of row keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// The first row key as text, with bytes that are no text escaped.
+    /// The first row key as text; bytes that are not text are escaped.
     pub key: String,
     /// The same by segment of the key's template, outermost first; equal neighbours share one label. May be empty.
     pub segments: Vec<String>,
@@ -41,14 +41,14 @@ pub struct Bucket {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Matrix {
-    /// Counts.
+    /// Counts, such as rows or bytes.
     Whole(Vec<u64>),
     /// Measures, finite and not negative.
     Real(Vec<f64>),
 }
 
 impl Matrix {
-    /// Number of values.
+    /// The number of values, of all slices.
     pub fn len(&self) -> usize {
         match self {
             Self::Whole(values) => values.len(),
@@ -76,7 +76,7 @@ impl Matrix {
 }
 
 impl Heatmap {
-    /// Number of slices.
+    /// The number of slices, empty ones included.
     pub fn slices(&self) -> usize {
         self.values.len().checked_div(self.buckets.len()).unwrap_or(0)
     }

@@ -15,7 +15,7 @@ pub struct LayoutsPage {
     pub subtitle: String,
     /// The command that made the page.
     pub command: String,
-    /// What to do.
+    /// Which layout to choose, and why.
     pub verdict: Verdict,
     /// Figures of every layout.
     pub comparison: Option<Comparison>,
@@ -27,7 +27,7 @@ pub struct LayoutsPage {
     pub queries: Option<QueryMatrix>,
     /// What breaks a rule, worst first.
     pub findings: Vec<Finding>,
-    /// Nodes and prices.
+    /// Nodes and prices of every layout, which a reader of the page can change.
     pub cost: Option<Cost>,
     /// How it was measured, and what was not.
     pub method: Vec<Note>,
@@ -84,7 +84,7 @@ pub enum Unit {
     Ratio,
     /// US dollars a month.
     Dollars,
-    /// Words.
+    /// Words, which are aligned as text.
     Text,
 }
 
@@ -92,9 +92,9 @@ pub enum Unit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// Less is better.
+    /// The least figure is the best.
     Lower,
-    /// More is better.
+    /// The greatest figure is the best.
     Higher,
 }
 
@@ -117,14 +117,14 @@ pub struct ComparisonRow {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Figure {
-    /// Not measured.
+    /// Nothing was measured: the table shows a dash.
     #[default]
     None,
-    /// A whole number.
+    /// A count, shown to the last digit.
     Whole(u64),
-    /// A measure.
+    /// A measure, shown with few decimals.
     Real(f64),
-    /// Words.
+    /// Words, shown as they are.
     Text(String),
 }
 
@@ -149,9 +149,9 @@ pub struct PartBytes {
 pub enum Severity {
     /// Breaks a limit, or a layout that will not serve.
     Error,
-    /// Costs something.
+    /// Costs something, and serves.
     Warn,
-    /// Worth knowing.
+    /// Worth knowing, and not wrong by itself.
     Info,
 }
 
@@ -160,7 +160,7 @@ pub enum Severity {
 pub struct Finding {
     /// The rule, such as `K1`.
     pub rule: String,
-    /// How bad.
+    /// How bad it is here, at most as bad as the rule.
     pub severity: Severity,
     /// The table or layout.
     pub table: String,
@@ -192,7 +192,7 @@ pub struct Change {
 /// A paragraph with a heading.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// Its heading.
+    /// The heading above the text.
     pub title: String,
     /// Its text, lines separated by `\n`.
     pub text: String,

@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Queries by layout.
+/// What each query of a workload reads in each layout.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueryMatrix {
-    /// The queries: columns.
+    /// The queries, which are the columns.
     pub queries: Vec<Query>,
-    /// The layouts: rows.
+    /// The layouts, which are the rows.
     pub rows: Vec<QueryRow>,
 }
 
-/// A query.
+/// A query of a workload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Query {
-    /// Its name.
+    /// Its name in the file of queries.
     pub name: String,
-    /// Its `where` clause.
+    /// Its `where` clause, with parameters as `$name`.
     pub clause: String,
     /// How often it is asked; `None` if not declared.
     pub per_second: Option<f64>,
@@ -43,7 +43,7 @@ pub enum Shape {
     Point,
     /// One or several ranges of row keys.
     Range,
-    /// Every row.
+    /// Every row of the table.
     #[default]
     Scan,
 }
@@ -51,7 +51,7 @@ pub enum Shape {
 /// What a query read in a layout: the medians of its draws, with the 95th percentile of bytes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// How it reads.
+    /// How it reads: the worst of its draws.
     pub shape: Shape,
     /// Number of key ranges.
     pub ranges: u64,
@@ -70,8 +70,8 @@ pub struct Answer {
 /// What was read, and how much of it was returned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// Read.
+    /// How many were read.
     pub seen: u64,
-    /// Returned.
+    /// How many of these were returned.
     pub returned: u64,
 }

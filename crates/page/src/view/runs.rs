@@ -34,18 +34,18 @@ pub struct RunsPage {
 pub struct Calendar {
     /// The export or table.
     pub of: String,
-    /// Its days, ascending.
+    /// The days between the first and the last that it has, ascending.
     pub days: Vec<CalendarDay>,
 }
 
 /// A day of a calendar.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalendarDay {
-    /// The day.
+    /// The day in UTC.
     pub day: NaiveDate,
-    /// How it is.
+    /// Whether it is published, and how.
     pub state: DayState,
-    /// Rows published.
+    /// Rows that are published of it.
     pub rows: u64,
     /// Rejected rows of the inputs with this day.
     pub rejected: u64,
@@ -71,7 +71,7 @@ impl DayState {
     /// All of them, in the order of a legend.
     pub const ALL: [Self; 5] = [Self::Published, Self::Late, Self::Sealed, Self::Missing, Self::Failed];
 
-    /// Its name.
+    /// Its name in words, which is its class in the page, too.
     pub fn name(self) -> &'static str {
         match self {
             Self::Published => "published",
@@ -83,10 +83,10 @@ impl DayState {
     }
 }
 
-/// A run.
+/// A run of a job.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunBar {
-    /// Its name.
+    /// Its id.
     pub run: String,
     /// When it began, microseconds since the epoch.
     pub began: i64,
@@ -94,20 +94,20 @@ pub struct RunBar {
     pub seconds: Option<f64>,
     /// How it ended, such as `ok`.
     pub outcome: String,
-    /// Rows read.
+    /// Rows that were read of the inputs.
     pub rows: u64,
-    /// Rows rejected.
+    /// Rows of these that were rejected.
     pub rejected: u64,
-    /// Parts published.
+    /// Parts of exports that were published.
     pub published: u64,
-    /// Why it failed.
+    /// Why it failed; `None` if it did not.
     pub error: Option<String>,
 }
 
 /// Values of a rule of a check over time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CheckSeries {
-    /// The check.
+    /// Its name in the job file.
     pub check: String,
     /// The table or export checked.
     pub on: String,
@@ -133,7 +133,7 @@ pub struct CheckPoint {
 /// Places that rows pass.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
-    /// The places.
+    /// The places: inputs, tables and exports.
     pub nodes: Vec<FlowNode>,
     /// The ways of rows between places, from inputs to exports, without circles.
     pub edges: Vec<FlowEdge>,
@@ -153,7 +153,7 @@ pub struct FlowEdge {
 pub struct FlowNode {
     /// `inputs`, `table` or `export`.
     pub kind: String,
-    /// Its name.
+    /// Its name in the job.
     pub name: String,
     /// What it holds, such as `14 files, 9,408 rows`.
     pub holds: String,

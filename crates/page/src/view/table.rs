@@ -49,16 +49,16 @@ pub struct TimeChart {
 pub struct TimeSlice {
     /// Its start, microseconds since the epoch.
     pub start: i64,
-    /// Records in it.
+    /// Records with an event time in it.
     pub records: u64,
     /// The mean of the measure.
     pub mean: Option<f64>,
 }
 
-/// A family.
+/// A family with its columns, as text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FamilyText {
-    /// Its name.
+    /// The id of the family.
     pub name: String,
     /// Its garbage collection; may be empty.
     pub gc: String,
@@ -66,28 +66,28 @@ pub struct FamilyText {
     pub columns: Vec<(String, String)>,
 }
 
-/// A window.
+/// A window of a table, with what its files hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowBar {
     /// Its name, such as `2018-01-05`.
     pub window: String,
-    /// Number of files.
+    /// The number of files with rows of it.
     pub files: u64,
-    /// Rows in them.
+    /// Rows of the window.
     pub rows: u64,
-    /// Cells in them.
+    /// Cells of these rows.
     pub cells: u64,
-    /// Bytes of them.
+    /// Bytes of the files.
     pub bytes: u64,
     /// Whether some of them hold other windows, too: their numbers are then its share of what they hold.
     #[serde(default)]
     pub shares_files: bool,
 }
 
-/// A version.
+/// A version of a table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct VersionText {
-    /// Its number.
+    /// Its number, from 1.
     pub number: u64,
     /// When it was committed, microseconds since the epoch; `None` if not recorded.
     pub at: Option<i64>,
