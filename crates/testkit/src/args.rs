@@ -7,11 +7,11 @@ use crate::arrival::Arrival;
 /// Arguments `FOLDER ENTITIES STEPS [--seed N] [--ordered]`, and further options with a number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Args {
-    /// Arguments that are no options.
+    /// Arguments other than options.
     pub words: Vec<String>,
     /// `--seed`, by default 1.
     pub seed: u64,
-    /// Ordered with `--ordered`.
+    /// [`Arrival::Ordered`] with `--ordered`.
     pub arrival: Arrival,
     /// Values of other options.
     pub numbers: BTreeMap<String, u32>,

@@ -11,7 +11,7 @@ pub const GAPS: f64 = 0.005;
 /// Share of all of these.
 const DEVIANT: f64 = LATE + DUPLICATES + GAPS;
 
-/// How samples arrive.
+/// In which order samples arrive, and whether all do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Arrival {
     /// As those of devices do: random ids, in random order within each instant, [`LATE`], [`DUPLICATES`] and [`GAPS`].

@@ -46,7 +46,7 @@ impl Zipf {
         self.cumulative[0] / (entity + 1) as f64
     }
 
-    /// Draws an entity.
+    /// Draws an entity by its share.
     pub(crate) fn draw(&self, random: &mut Seeded) -> usize {
         let drawn = random.unit();
         self.cumulative.partition_point(|&part| part <= drawn).min(self.cumulative.len() - 1)

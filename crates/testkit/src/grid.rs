@@ -29,7 +29,7 @@ pub(crate) struct Grid {
     pub(crate) bounds: Vec<u32>,
     /// Slots of an instant.
     pub(crate) slots: u32,
-    /// Minutes between instants.
+    /// Minutes from one instant to the next.
     pub(crate) minutes: f64,
     pub(crate) arrival: Arrival,
     /// Whether the slots of an instant are permuted.
@@ -85,18 +85,13 @@ impl Grid {
             let here = split(&mut skipped, |&(at, _)| at == instant);
             here.iter().for_each(|&(_, slot)| skip[slot as usize] = true);
             let due = split(&mut apart, |row| row.due == instant);
+
             let (now, mut written) = (rows.instant(instant), 0);
-            // At which position of the instant the next of `due` is written: they are spread evenly.
-            let position = |written: usize| match due.len() {
-                count if written < count => (2 * written + 1) * order.len() / (2 * count),
-                _ => usize::MAX,
-            };
-            let mut next = position(0);
             for (at, &slot) in order.iter().enumerate() {
-                while at == next {
+                // Those that are due are spread evenly among the slots.
+                while written < due.len() && at == (2 * written + 1) * order.len() / (2 * due.len()) {
                     write_apart(rows, &due[written], out)?;
                     written += 1;
-                    next = position(written);
                 }
                 if !skip[slot as usize] {
                     rows.row(&now, slot, &mut random, out);
@@ -105,52 +100,60 @@ impl Grid {
             }
             here.iter().for_each(|&(_, slot)| skip[slot as usize] = false);
         }
+
         // Those that are due after the last instant.
         apart.iter().try_for_each(|row| write_apart(rows, row, out))
     }
 
+    /// What deviates in a file: samples of its own instants, and those of earlier files that arrive in it.
     fn schedule(&self, file: usize) -> Schedule {
         let mut schedule = Schedule::default();
         if self.arrival == Arrival::Ordered {
             return schedule;
         }
+
         let files = self.bounds.len() - 1;
         let end = self.bounds[files];
         let longest = LONGEST.min(f64::from(end) * self.minutes);
-        let late = |instant: u32, delay: f64| instant.saturating_add((delay / self.minutes).ceil() as u32).min(end);
-        let (first, after) = (self.bounds[file], self.bounds[file + 1]);
         // What does not arrive in time for the last instant comes after it.
-        let mine = |due: u32| (first..after).contains(&due) || (file + 1 == files && due == end);
+        let first = self.bounds[file];
+        let after = if file + 1 == files { end.saturating_add(1) } else { self.bounds[file + 1] };
         for from in 0..=file {
             let (begin, until) = (self.bounds[from], self.bounds[from + 1]);
-            if late(until, longest) < first {
+            if self.late(until, longest) < first {
                 continue;
             }
+
             let samples = u64::from(until - begin) * u64::from(self.slots);
             let random = Seeded::part(self.seed ^ DEVIATIONS, from as u64);
             for found in deviations(random, samples, longest) {
                 let instant = begin + (found.index / u64::from(self.slots)) as u32;
                 let slot = (found.index % u64::from(self.slots)) as u32;
-                let mut push = |due: u32, coming: Coming| {
-                    if mine(due) {
-                        schedule.apart.push(Apart { due, noise: found.noise, instant, slot, coming });
-                    }
-                };
-                match found.fate {
-                    Fate::Late(delay) => push(late(instant, delay), Coming::Late),
+                let comings = match found.fate {
+                    Fate::Late(delay) => vec![(self.late(instant, delay), Coming::Late)],
                     Fate::Twice(delay) => {
-                        push(instant, Coming::OnTime);
-                        push(late(instant, delay), Coming::Again);
+                        vec![(instant, Coming::OnTime), (self.late(instant, delay), Coming::Again)]
                     }
-                    Fate::Never => schedule.gaps += u64::from(from == file),
+                    Fate::Never => Vec::new(),
+                };
+                schedule.gaps += u64::from(from == file && comings.is_empty());
+                for (due, coming) in comings.into_iter().filter(|(due, _)| (first..after).contains(due)) {
+                    schedule.apart.push(Apart { due, noise: found.noise, instant, slot, coming });
                 }
                 if from == file {
                     schedule.skipped.push((instant, slot));
                 }
             }
         }
+
         schedule.apart.sort_unstable_by_key(|row| (row.due, row.noise, row.coming == Coming::Again));
         schedule
+    }
+
+    /// The instant at which a sample of `instant` arrives after so many minutes, at most the end of all.
+    fn late(&self, instant: u32, delay: f64) -> u32 {
+        let end = self.bounds.last().copied().unwrap_or_default();
+        instant.saturating_add((delay / self.minutes).ceil() as u32).min(end)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::written::{Text, Written, write_files};
 const FLOATS: usize = 60;
 const COUNTERS: usize = 30;
 const SIZES: usize = 10;
-/// Number of files.
+/// The number of CSV files, which divide the instants.
 const FILES: u32 = 10;
 const PAGE: u64 = 4096;
 /// Milliseconds between instants, at least.
@@ -29,15 +29,15 @@ const MINUTE: u32 = 60_000;
 /// a millisecond a sample, so that a machine has no two samples of one time.
 #[derive(Debug, Clone)]
 pub struct Metrics {
-    /// Number of machines.
+    /// The number of machines.
     pub hosts: u32,
-    /// Samples of each.
+    /// The number of samples of each machine, without gaps and duplicates.
     pub instants: u32,
     /// Day of the first sample.
     pub first: NaiveDate,
     /// Seed of ids, values and arrival.
     pub seed: u64,
-    /// How samples arrive.
+    /// In which order samples arrive, and whether all do.
     pub arrival: Arrival,
 }
 
@@ -61,7 +61,7 @@ struct Instant {
 struct Habit {
     level: f64,
     swing: f64,
-    /// Samples per oscillation.
+    /// The number of samples of one oscillation.
     period: f64,
     phase: f64,
 }
@@ -69,9 +69,10 @@ struct Habit {
 impl Metrics {
     /// Columns after `host` and `ts`: (name, whether it is a float).
     pub fn columns() -> impl Iterator<Item = (String, bool)> {
-        let named = |kind: &'static str, count: usize| (0..count).map(move |at| format!("{kind}_{at:02}"));
-        let floats = named("float", FLOATS).map(|name| (name, true));
-        floats.chain(named("counter", COUNTERS).chain(named("bytes", SIZES)).map(|name| (name, false)))
+        let kinds = [("float", FLOATS, true), ("counter", COUNTERS, false), ("bytes", SIZES, false)];
+        kinds
+            .into_iter()
+            .flat_map(|(kind, count, is_float)| (0..count).map(move |at| (format!("{kind}_{at:02}"), is_float)))
     }
 
     /// Number of values without gaps and duplicates.
@@ -91,6 +92,7 @@ impl Metrics {
             header.push_str(&name);
         });
         header.push('\n');
+
         let sums = Self::columns().map(|(name, float)| (name, if float { 2 } else { 0 })).collect();
         let irregular = self.arrival == Arrival::Irregular;
         let ids = if irregular { ids(self.hosts, self.seed) } else { (0..self.hosts).collect() };
@@ -100,9 +102,10 @@ impl Metrics {
             habits: (0..self.hosts).map(|host| self.habits(host)).collect(),
             zipf: irregular.then(|| Zipf::new(self.hosts)),
         };
-        let bound = |file: u32| (u64::from(self.instants) * u64::from(file) / u64::from(FILES)) as u32;
+
+        let bounds = (0..=u64::from(FILES)).map(|file| (u64::from(self.instants) * file / u64::from(FILES)) as u32);
         let grid = Grid {
-            bounds: (0..=FILES).map(bound).collect(),
+            bounds: bounds.collect(),
             slots: self.hosts,
             minutes: f64::from(self.interval()) / f64::from(MINUTE),
             arrival: self.arrival,
@@ -113,14 +116,14 @@ impl Metrics {
         write_files(paths, ids, &header, sums, |file, out| grid.write(&hosts, file, out))
     }
 
-    /// Milliseconds between instants.
+    /// Milliseconds from one instant to the next.
     fn interval(&self) -> u32 {
         if self.arrival == Arrival::Irregular { MINUTE.max(self.hosts) } else { MINUTE }
     }
 
     fn habits(&self, host: u32) -> Vec<Habit> {
         let mut random = Seeded::part(!self.seed, u64::from(host));
-        let habit = |at: usize| {
+        let habits = (0..FLOATS + COUNTERS + SIZES).map(|at| {
             let level = match at {
                 ..FLOATS => 2.0 + 90.0 * random.unit(),
                 // From a few to thousands a sample.
@@ -129,8 +132,8 @@ impl Metrics {
             };
             let (swing, period, phase) = (0.3 * random.unit(), 30.0 + 300.0 * random.unit(), random.unit());
             Habit { level, swing, period, phase }
-        };
-        (0..FLOATS + COUNTERS + SIZES).map(habit).collect()
+        });
+        habits.collect()
     }
 }
 
@@ -205,15 +208,20 @@ impl Habit {
 
     /// Never less than at an earlier time: steps of random height, with a straight line between them.
     fn counted(&self, clock: f64) -> u64 {
-        let (rate, start) = (self.level as u64, (self.phase * 1e8) as u64);
-        let step = |number: u64| rate * number + Seeded::part(self.phase.to_bits(), number).below(rate.max(1));
+        let start = (self.phase * 1e8) as u64;
         let (number, rest) = (clock as u64, clock.fract());
-        let low = step(number);
-        let rise = if rest > 0.0 { (step(number + 1) - low) as f64 * rest } else { 0.0 };
+        let low = self.step(number);
+        let rise = if rest > 0.0 { (self.step(number + 1) - low) as f64 * rest } else { 0.0 };
         start + low + rise as u64
     }
 
-    /// Whole pages.
+    /// The height of a counter's step: the next one is at least as high.
+    fn step(&self, number: u64) -> u64 {
+        let rate = self.level as u64;
+        rate * number + Seeded::part(self.phase.to_bits(), number).below(rate.max(1))
+    }
+
+    /// Bytes about the level, in whole pages.
     fn sized(&self, clock: f64, random: &mut Seeded) -> u64 {
         (self.curve(clock) as u64 + random.below(64)) * PAGE
     }

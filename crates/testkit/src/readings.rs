@@ -15,17 +15,17 @@ use crate::written::{Text, Written, write_files};
 /// Readings of meters on `days` days from `first`.
 #[derive(Debug, Clone)]
 pub struct Readings {
-    /// Number of meters.
+    /// The number of meters, each with readings on every day.
     pub meters: u32,
     /// Readings per meter and day; a divisor of 1440.
     pub per_day: u32,
-    /// First day.
+    /// The day of the first reading.
     pub first: NaiveDate,
-    /// Number of days.
+    /// The number of days, each with a file.
     pub days: u32,
     /// Seed of ids, values and arrival.
     pub seed: u64,
-    /// How readings arrive.
+    /// In which order readings arrive, and whether all do.
     pub arrival: Arrival,
 }
 

@@ -14,7 +14,7 @@ pub struct Written {
     pub paths: Vec<PathBuf>,
     /// Ids of the entities, in the order of their index.
     pub ids: Vec<u32>,
-    /// Rows, without headers.
+    /// Rows of all files, without headers.
     pub rows: u64,
     /// Rows that are equal to an earlier one.
     pub duplicates: u64,
@@ -31,7 +31,7 @@ pub struct Written {
 pub struct ColumnSum {
     /// Name of the column.
     pub name: String,
-    /// Number of decimals.
+    /// The number of decimals in the files.
     pub decimals: u32,
     /// Sum of all rows.
     pub rows: u128,
@@ -76,7 +76,7 @@ impl Written {
     }
 }
 
-/// Buffer size, bytes.
+/// Bytes of text after which it is written to its file.
 const TEXT_BYTES: usize = 1 << 20;
 
 /// Counts and sums of rows.
@@ -122,7 +122,7 @@ impl Text {
         }
     }
 
-    /// Appends an integer.
+    /// Appends an integer to the current row.
     pub(crate) fn integer(&mut self, value: u64) {
         self.line.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
     }
@@ -146,7 +146,7 @@ impl Text {
         }
     }
 
-    /// Ends a row.
+    /// Ends the current row.
     pub(crate) fn end_row(&mut self) -> io::Result<()> {
         self.tally.rows += 1;
         self.tally.duplicates += u64::from(self.duplicate);
@@ -172,37 +172,44 @@ pub(crate) fn write_files(
 ) -> io::Result<Written> {
     let empty = Tally { sums: vec![[0; 2]; sums.len()], ..Tally::default() };
     let (next, done) = (AtomicU32::new(0), Mutex::new(empty.clone()));
-    let one = |at: u32, path: &Path| -> io::Result<()> {
-        let out = BufWriter::with_capacity(TEXT_BYTES, File::create(path)?);
-        let mut text = Text { out, line: header.as_bytes().to_vec(), tally: empty.clone(), duplicate: false };
-        fill(at, &mut text)?;
-        text.put()?;
-        text.out.flush()?;
-        done.lock().unwrap_or_else(PoisonError::into_inner).add(&text.tally);
-        Ok(())
-    };
-    let work = || -> io::Result<()> {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            match paths.get(at as usize) {
-                Some(path) => one(at, path)?,
-                None => return Ok(()),
-            }
-        }
-    };
     std::thread::scope(|scope| {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(paths.len());
+        let work = || -> io::Result<()> {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(path) = paths.get(at as usize) else { return Ok(()) };
+                let tally = write_file(path, header, empty.clone(), |text| fill(at, text))?;
+                done.lock().unwrap_or_else(PoisonError::into_inner).add(&tally);
+            }
+        };
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let broken = |_| Err(io::Error::other("a writing thread panicked"));
-        running.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(broken))
+        running
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(io::Error::other("a writing thread panicked"))))
     })?;
+
     let Tally { rows, duplicates, late, gaps, sums: found } = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let named = |((name, decimals), [rows, duplicates]): ((String, u32), [u128; 2])| ColumnSum {
+    let sums = sums.into_iter().zip(found).map(|((name, decimals), [rows, duplicates])| ColumnSum {
         name,
         decimals,
         rows,
         duplicates,
-    };
-    let sums = sums.into_iter().zip(found).map(named).collect();
+    });
+    let sums = sums.collect();
     Ok(Written { paths, ids, rows, duplicates, late, gaps, sums })
+}
+
+/// Writes a file under its header, and returns what it holds; `tally` is that of an empty one.
+fn write_file(
+    path: &Path,
+    header: &str,
+    tally: Tally,
+    fill: impl FnOnce(&mut Text) -> io::Result<()>,
+) -> io::Result<Tally> {
+    let out = BufWriter::with_capacity(TEXT_BYTES, File::create(path)?);
+    let mut text = Text { out, line: header.as_bytes().to_vec(), tally, duplicate: false };
+    fill(&mut text)?;
+    text.put()?;
+    text.out.flush()?;
+    Ok(text.tally)
 }
