@@ -32,7 +32,7 @@ pub(crate) fn answer(
     let mut options = options.lock().unwrap_or_else(PoisonError::into_inner);
     let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
     let text = String::from_utf8_lossy(&request.body);
-    let wrong = |message: &str| Response::new(400).bytes(format!("{message}\n"));
+
     match (request.method, request.key.as_deref().unwrap_or_default()) {
         (Method::Get, "counts") => Response::json(&counts.json()),
         (Method::Delete, "counts") => {
@@ -63,7 +63,12 @@ pub(crate) fn answer(
             }
             _ => wrong("give the text to find, ?find=TEXT"),
         },
+
         _ => Response::new(404)
             .bytes("GET or DELETE /_/counts, PUT /_/faults, PUT /_/delay, GET /_/received?find=TEXT\n"),
     }
+}
+
+fn wrong(message: &str) -> Response {
+    Response::new(400).bytes(format!("{message}\n"))
 }

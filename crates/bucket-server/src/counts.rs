@@ -9,7 +9,7 @@ use crate::kind::Kind;
 /// Requests received since the start, or since counts were last reset; those of `/_/` do not count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// By kind.
+    /// The number of requests of each kind.
     pub kinds: BTreeMap<Kind, u64>,
     /// Requests that met a fault.
     pub faults: u64,
@@ -22,7 +22,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// All requests.
+    /// The number of requests of all kinds.
     pub fn total(&self) -> u64 {
         self.kinds.values().sum()
     }

@@ -76,18 +76,7 @@ impl FromStr for Faults {
     fn from_str(text: &str) -> Result<Self, WrongFaults> {
         let mut faults = Self::default();
         for part in text.split(',').filter(|part| !part.is_empty()) {
-            let wrong = || WrongFaults { part: part.to_owned() };
-            let (name, rate) = part.split_once('=').ok_or_else(wrong)?;
-            let rate: f64 = rate.parse().ok().filter(|rate| (0.0..=1.0).contains(rate)).ok_or_else(wrong)?;
-            let mut met = false;
-            for (slot, (_, known)) in faults.rates.iter_mut().zip(NAMES) {
-                if name == known || name == "all" {
-                    (*slot, met) = (rate, true);
-                }
-            }
-            if !met {
-                return Err(wrong());
-            }
+            faults.set(part).ok_or_else(|| WrongFaults { part: part.to_owned() })?;
         }
         if faults.rates.iter().sum::<f64>() > 1.0 + 1e-9 {
             return Err(WrongFaults { part: text.to_owned() });
@@ -105,6 +94,19 @@ impl fmt::Display for Faults {
 }
 
 impl Faults {
+    /// Sets the rate of `NAME=RATE`; `None` if that is not one.
+    fn set(&mut self, part: &str) -> Option<()> {
+        let (name, rate) = part.split_once('=')?;
+        let rate: f64 = rate.parse().ok().filter(|rate| (0.0..=1.0).contains(rate))?;
+        let mut met = None;
+        for (slot, (_, known)) in self.rates.iter_mut().zip(NAMES) {
+            if name == known || name == "all" {
+                (*slot, met) = (rate, Some(()));
+            }
+        }
+        met
+    }
+
     /// The fault of request `number`, if it has one; a function of seed and number.
     pub(crate) fn draw(&self, seed: u64, number: u64, kind: Kind, conditional: bool) -> Option<Fault> {
         if self.rates.iter().all(|rate| *rate == 0.0) {

@@ -29,19 +29,19 @@ pub enum Kind {
 impl Kind {
     /// The kind of a request.
     pub(crate) fn of(request: &Request) -> Self {
-        let has = |name: &str| request.parameter(name).is_some();
+        let [begins, has_id, deletes] = ["uploads", "uploadId", "delete"].map(|name| request.parameter(name).is_some());
         match (request.method, request.key.is_some()) {
-            (Method::Get, true) if !has("uploadId") => Self::GetObject,
+            (Method::Get, true) if !has_id => Self::GetObject,
             (Method::Head, true) => Self::HeadObject,
-            (Method::Put, true) if has("uploadId") => Self::UploadPart,
+            (Method::Put, true) if has_id => Self::UploadPart,
             (Method::Put, true) if request.copy_source().is_some() => Self::CopyObject,
             (Method::Put, true) => Self::PutObject,
-            (Method::Delete, true) if has("uploadId") => Self::AbortUpload,
+            (Method::Delete, true) if has_id => Self::AbortUpload,
             (Method::Delete, true) => Self::DeleteObject,
-            (Method::Post, true) if has("uploads") => Self::CreateUpload,
-            (Method::Post, true) if has("uploadId") => Self::CompleteUpload,
-            (Method::Post, false) if has("delete") => Self::DeleteObjects,
-            (Method::Get, false) if has("uploads") => Self::ListUploads,
+            (Method::Post, true) if begins => Self::CreateUpload,
+            (Method::Post, true) if has_id => Self::CompleteUpload,
+            (Method::Post, false) if deletes => Self::DeleteObjects,
+            (Method::Get, false) if begins => Self::ListUploads,
             (Method::Get, false) if request.parameter("list-type") == Some("2") => Self::ListObjects,
             (Method::Put, false) if !request.bucket.is_empty() => Self::CreateBucket,
             (Method::Head, false) if !request.bucket.is_empty() => Self::HeadBucket,

@@ -30,6 +30,7 @@ GET /_/counts, PUT /_/faults, PUT /_/delay and GET /_/received?find=TEXT read an
 fn parse(mut args: impl Iterator<Item = String>) -> Option<(Options, bool)> {
     let mut options = Options::default();
     let (mut buckets, mut with_stdin) = (Vec::new(), false);
+
     while let Some(name) = args.next() {
         match name.as_str() {
             "--authorization" => options.authorization = true,
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
+
     let port = options.port;
     let server = match Server::start(options) {
         Ok(server) => server,
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+
     println!("{}", server.endpoint());
     // A closed pipe has no reader to serve.
     if std::io::stdout().flush().is_err() {

@@ -16,7 +16,7 @@ pub struct Options {
     pub delay: Duration,
     /// Time added to a slow reply ([`crate::Fault::Slow`]).
     pub slow: Duration,
-    /// Faults of replies.
+    /// How often each fault of replies happens.
     pub faults: Faults,
     /// Seed of the faults.
     pub seed: u64,
@@ -28,7 +28,7 @@ pub struct Options {
     pub authorization: bool,
     /// Whether what is received is kept, to be searched.
     pub log: bool,
-    /// The server's clock.
+    /// The clock of `Date` and `Last-Modified`.
     pub clock: Clock,
 }
 

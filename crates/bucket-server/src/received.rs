@@ -10,7 +10,7 @@ use memchr::memmem;
 pub struct Found {
     /// Number of the request, from 0.
     pub number: u64,
-    /// Its first line.
+    /// Its first line, as in `PUT /bucket/key HTTP/1.1`.
     pub line: String,
     /// Whether it is in the body, or in line and headers.
     pub in_body: bool,

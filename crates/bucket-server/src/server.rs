@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use crate::api::{self, Rules};
-use crate::bucket::{Attributes, Condition, Content, Refusal, State};
+use crate::bucket::{Attributes, Condition, Content, Place, Refusal, State};
 use crate::clock::TimeText;
 use crate::control;
 use crate::counts::Counts;
@@ -93,7 +93,7 @@ impl Server {
         Ok(Self { address, shared, accepting: Some(accepting) })
     }
 
-    /// Where it listens.
+    /// The address on loopback that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -158,7 +158,7 @@ impl Server {
     pub fn put_object(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> bool {
         let content = Content::from(Bytes::from(bytes));
         let (etag, attributes) = (content.etag(), Attributes::of(&[]));
-        lock(&self.shared.state).put((bucket, key), content, etag, attributes, &Condition::default()).is_ok()
+        lock(&self.shared.state).put(Place { bucket, key }, content, etag, attributes, &Condition::default()).is_ok()
     }
 
     /// Keys of the uploads under way in a bucket, ascending.
@@ -241,24 +241,18 @@ fn answer(shared: &Shared, mut line: Line, head: Head) -> io::Result<Option<Line
         && matches!(kind, Kind::PutObject | Kind::CopyObject | Kind::CompleteUpload | Kind::DeleteObject);
     let fault = watch.as_ref().and_then(|watch| watch.before(&arrival));
     let fault = fault.or_else(|| options.faults.draw(options.seed, number, kind, conditional));
-    let count = |received: u64, sent: u64| {
-        let end = shared.begun.elapsed();
-        let mut counts = lock(&shared.counts);
-        *counts.kinds.entry(kind).or_default() += 1;
-        counts.faults += u64::from(fault.is_some());
-        counts.received += received;
-        counts.sent += sent;
-        counts.spans.push((begun.as_micros() as u64, end.as_micros() as u64));
-    };
+    let counted = Counted { shared, kind, is_fault: fault.is_some(), begun };
     if fault == Some(Fault::Reset) {
-        count(0, 0);
+        counted.add(0, 0);
         return line.reset().map(|()| None);
     }
+
     request.body = line.read_body(&request.head)?;
     let received = request.body.len() as u64;
     if options.log {
         shared.received.add(number, request.head.bytes.clone(), request.body.clone());
     }
+
     let response = match refused(&request, fault, &options) {
         Some(refusal) => api::refuse(&refusal, &request.head.target),
         None => {
@@ -281,19 +275,41 @@ fn answer(shared: &Shared, mut line: Line, head: Head) -> io::Result<Option<Line
     let response = if headless { response.without_body() } else { response };
     match fault {
         Some(Fault::LostReply) => {
-            count(received, 0);
+            counted.add(received, 0);
             // Both happen: clients take an end for a request that was not sent, a reset for one that may have been.
             if number.is_multiple_of(2) { line.close() } else { line.reset() }.map(|()| None)
         }
         Some(Fault::Truncated) if response.len() > 1 => {
-            count(received, response.len() / 2);
+            counted.add(received, response.len() / 2);
             line.write_half(&response).map(|()| None)
         }
         // Counted first: whoever has the reply finds the request in the counts.
         _ => {
-            count(received, response.len());
+            counted.add(received, response.len());
             line.write(&response).map(|()| Some(line))
         }
+    }
+}
+
+/// A request as the counts will have it.
+struct Counted<'a> {
+    shared: &'a Shared,
+    kind: Kind,
+    is_fault: bool,
+    /// When it came, since the server began.
+    begun: Duration,
+}
+
+impl Counted<'_> {
+    /// Counts the request as answered now, with the bytes of both bodies.
+    fn add(&self, received: u64, sent: u64) {
+        let end = self.shared.begun.elapsed();
+        let mut counts = lock(&self.shared.counts);
+        *counts.kinds.entry(self.kind).or_default() += 1;
+        counts.faults += u64::from(self.is_fault);
+        counts.received += received;
+        counts.sent += sent;
+        counts.spans.push((self.begun.as_micros() as u64, end.as_micros() as u64));
     }
 }
 
@@ -319,6 +335,6 @@ fn refused(request: &Request, fault: Option<Fault>, options: &Options) -> Option
     }
     let signed = request.head.header("authorization").is_some_and(|value| !value.trim().is_empty())
         || request.parameter("X-Amz-Signature").is_some();
-    let denied = || Refusal::new(403, "AccessDenied", "the request has no Authorization header");
-    (options.authorization && !signed).then(denied)
+    let is_denied = options.authorization && !signed;
+    is_denied.then(|| Refusal::new(403, "AccessDenied", "the request has no Authorization header"))
 }

@@ -8,17 +8,16 @@ use crate::http::Request;
 /// The conditions of a request.
 ///
 /// # Errors
-/// A generation that is no number.
+/// A generation that is not a number.
 pub(crate) fn condition(request: &Request) -> Result<Condition, Refusal> {
-    let text = |name: &str| request.head.header(name).map(str::to_owned);
-    let time = |name: &str| request.head.header(name).and_then(http_time);
-    let generation = request.head.header("x-goog-if-generation-match").map(str::parse).transpose();
+    let head = &request.head;
+    let generation = head.header("x-goog-if-generation-match").map(str::parse).transpose();
     Ok(Condition {
-        matches: text("if-match"),
-        none_matches: text("if-none-match"),
+        matches: head.header("if-match").map(str::to_owned),
+        none_matches: head.header("if-none-match").map(str::to_owned),
         generation: generation.map_err(|_| Refusal::invalid("x-goog-if-generation-match is no number"))?,
-        modified_since: time("if-modified-since"),
-        unmodified_since: time("if-unmodified-since"),
+        modified_since: head.header("if-modified-since").and_then(http_time),
+        unmodified_since: head.header("if-unmodified-since").and_then(http_time),
     })
 }
 

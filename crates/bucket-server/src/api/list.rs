@@ -58,10 +58,6 @@ fn most(request: &Request, name: &str, page: usize) -> Result<usize, Refusal> {
 /// `ListObjectsV2`. A continuation token is the last entry before it, in hexadecimal: clients must not read it.
 pub(super) fn objects(state: &State, request: &Request, page: usize) -> Result<Response, Refusal> {
     let encoding = request.parameter("encoding-type").filter(|wanted| *wanted == "url");
-    let encode = |text: &str| match encoding {
-        Some(_) => utf8_percent_encode(text, PLAIN).to_string(),
-        None => text.to_owned(),
-    };
     let after = match request.parameter("continuation-token") {
         Some(token) => Some(unsealed(token)?),
         None => request.parameter("start-after").map(str::to_owned),
@@ -72,33 +68,39 @@ pub(super) fn objects(state: &State, request: &Request, page: usize) -> Result<R
         after,
         most: most(request, "max-keys", page)?,
     };
+
     let found = query.page(&state.bucket(&request.bucket)?.objects);
-    let contents: Vec<Contents> = found
-        .objects
-        .iter()
-        .map(|(key, object)| Contents {
-            key: encode(key),
-            last_modified: object.modified.xml(),
-            etag: object.etag.clone(),
-            size: object.content.len(),
-            storage_class: "STANDARD",
-        })
-        .collect();
-    let prefixes = found.prefixes.iter().map(|prefix| CommonPrefix { prefix: encode(prefix) }).collect();
+    let contents = found.objects.iter().map(|(key, object)| Contents {
+        key: encoded(key, encoding),
+        last_modified: object.modified.xml(),
+        etag: object.etag.clone(),
+        size: object.content.len(),
+        storage_class: "STANDARD",
+    });
+    let prefixes = found.prefixes.iter().map(|prefix| CommonPrefix { prefix: encoded(prefix, encoding) });
+
     let reply = Objects {
         xmlns: xml::NAMESPACE,
         name: &request.bucket,
-        prefix: encode(&query.prefix),
-        delimiter: query.delimiter.as_deref().map(encode),
+        prefix: encoded(&query.prefix, encoding),
+        delimiter: query.delimiter.as_deref().map(|delimiter| encoded(delimiter, encoding)),
         encoding_type: encoding,
         max_keys: query.most,
-        key_count: contents.len() + found.prefixes.len(),
+        key_count: found.objects.len() + found.prefixes.len(),
         is_truncated: found.next.is_some(),
         next_continuation_token: found.next.as_deref().map(sealed),
-        contents,
-        common_prefixes: prefixes,
+        contents: contents.collect(),
+        common_prefixes: prefixes.collect(),
     };
     Ok(Response::xml(200, &xml::text("ListBucketResult", &reply)))
+}
+
+/// A text as a list has it: percent-encoded if the request asks for an encoding.
+fn encoded(text: &str, encoding: Option<&str>) -> String {
+    match encoding {
+        Some(_) => utf8_percent_encode(text, PLAIN).to_string(),
+        None => text.to_owned(),
+    }
 }
 
 fn sealed(text: &str) -> String {
@@ -106,11 +108,10 @@ fn sealed(text: &str) -> String {
 }
 
 fn unsealed(token: &str) -> Result<String, Refusal> {
-    let wrong = || Refusal::new(400, "InvalidArgument", "the continuation token is not of this server");
     let digits = token.as_bytes().chunks(2).map(|two| std::str::from_utf8(two).ok());
     let bytes = digits.map(|two| two.and_then(|two| u8::from_str_radix(two, 16).ok()));
-    let bytes = bytes.collect::<Option<Vec<u8>>>().ok_or_else(wrong)?;
-    String::from_utf8(bytes).map_err(|_| wrong())
+    let text = bytes.collect::<Option<Vec<u8>>>().and_then(|bytes| String::from_utf8(bytes).ok());
+    text.ok_or_else(|| Refusal::new(400, "InvalidArgument", "the continuation token is not of this server"))
 }
 
 #[derive(Serialize)]
@@ -137,21 +138,24 @@ struct UploadEntry {
     storage_class: &'static str,
 }
 
-/// `ListMultipartUploads`, without delimiter.
+/// `ListMultipartUploads`. A delimiter is not looked at: no client of ours sends one.
 pub(super) fn uploads(state: &State, request: &Request, page: usize) -> Result<Response, Refusal> {
     let most = most(request, "max-uploads", page)?;
-    let parameter = |name: &str| request.parameter(name).unwrap_or_default().to_owned();
-    let (prefix, marker) = (parameter("prefix"), parameter("key-marker"));
+    let [prefix, marker] = ["prefix", "key-marker"].map(|name| request.parameter(name).unwrap_or_default());
     let id_marker = request.parameter("upload-id-marker");
-    let after = |(key, id): &(String, String)| match id_marker {
-        Some(id_marker) => (key.as_str(), id.as_str()) > (marker.as_str(), id_marker),
-        None => *key > marker,
-    };
+
     let uploads = &state.bucket(&request.bucket)?.uploads;
-    let mut found = uploads.iter().filter(|(place, upload)| upload.key.starts_with(&prefix) && after(place));
+    let mut found = uploads.iter().filter(|((key, id), upload)| {
+        let is_after = match id_marker {
+            Some(id_marker) => (key.as_str(), id.as_str()) > (marker, id_marker),
+            None => key.as_str() > marker,
+        };
+        is_after && upload.key.starts_with(prefix)
+    });
     let taken: Vec<_> = found.by_ref().take(most).collect();
     let more = found.next().is_some();
     let last = taken.last().filter(|_| more);
+
     let reply = Uploads {
         xmlns: xml::NAMESPACE,
         bucket: &request.bucket,

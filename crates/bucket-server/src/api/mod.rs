@@ -45,12 +45,14 @@ fn execute(
         Kind::CopyObject => object::copy(state, request),
         Kind::DeleteObject => object::delete(state, request),
         Kind::DeleteObjects => object::delete_all(state, request),
+
         Kind::ListObjects => list::objects(state, request, rules.page),
         Kind::ListUploads => list::uploads(state, request, rules.page),
         Kind::CreateUpload => upload::create(state, request, rules.stale),
         Kind::UploadPart => upload::part(state, request),
         Kind::CompleteUpload => upload::complete(state, request, rules.part),
         Kind::AbortUpload => upload::abort(state, request),
+
         Kind::CreateBucket => {
             state.create(&request.bucket);
             Ok(Response::new(200).with("Location", format!("/{}", request.bucket)))

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::headers::condition;
 use super::xml;
-use crate::bucket::{Attributes, Content, Object, Refusal, State};
+use crate::bucket::{Attributes, Content, Object, Place, Refusal, State};
 use crate::clock::TimeText;
 use crate::http::{Request, Response};
 
@@ -26,6 +26,7 @@ pub(super) fn get(state: &State, request: &Request) -> Result<Response, Refusal>
         return Err(Refusal::no_such_key(key(request)?));
     }
     condition(request)?.read(object)?;
+
     let len = object.content.len();
     let (range, mut response) = match request.head.header("range").and_then(|text| asked_range(text, len)) {
         None => (0..len, Response::new(200)),
@@ -37,6 +38,7 @@ pub(super) fn get(state: &State, request: &Request) -> Result<Response, Refusal>
             (range, Response::new(206).with("Content-Range", of))
         }
     };
+
     for (name, value) in &object.attributes.0 {
         response = response.with(name, value);
     }
@@ -65,7 +67,8 @@ pub(super) fn put(state: &mut State, request: &Request) -> Result<Response, Refu
     }
     let content = Content::from(request.body.clone());
     let (etag, attributes) = (content.etag(), Attributes::of(request.head.headers()));
-    let object = state.put((&request.bucket, key(request)?), content, etag, attributes, &condition(request)?)?;
+    let place = Place { bucket: &request.bucket, key: key(request)? };
+    let object = state.put(place, content, etag, attributes, &condition(request)?)?;
     Ok(describe(Response::new(200), object))
 }
 
@@ -91,7 +94,8 @@ pub(super) fn source(state: &State, request: &Request) -> Result<Object, Refusal
 
 pub(super) fn copy(state: &mut State, request: &Request) -> Result<Response, Refusal> {
     let Object { content, etag, attributes, .. } = source(state, request)?;
-    let object = state.put((&request.bucket, key(request)?), content, etag, attributes, &condition(request)?)?;
+    let place = Place { bucket: &request.bucket, key: key(request)? };
+    let object = state.put(place, content, etag, attributes, &condition(request)?)?;
     Ok(describe(copied("CopyObjectResult", &object.etag, &object.modified), object))
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::headers::condition;
 use super::object::{copied, describe, key, source};
 use super::xml;
-use crate::bucket::{Attributes, Content, Refusal, State};
+use crate::bucket::{Attributes, Content, Place, Refusal, State};
 use crate::http::{Request, Response};
 
 /// The id that a request names.
@@ -25,7 +25,8 @@ struct Begun<'a> {
 
 pub(super) fn create(state: &mut State, request: &Request, stale: bool) -> Result<Response, Refusal> {
     let key = key(request)?;
-    let upload_id = state.begin((&request.bucket, key), Attributes::of(request.head.headers()), stale)?;
+    let upload_id =
+        state.begin(Place { bucket: &request.bucket, key }, Attributes::of(request.head.headers()), stale)?;
     let begun = Begun { xmlns: xml::NAMESPACE, bucket: &request.bucket, key, upload_id };
     Ok(Response::xml(200, &xml::text("InitiateMultipartUploadResult", &begun)))
 }
@@ -61,7 +62,8 @@ struct Completed<'a> {
 
 pub(super) fn complete(state: &mut State, request: &Request, least: u64) -> Result<Response, Refusal> {
     let (key, named) = (key(request)?, xml::parts(&request.body)?);
-    let object = state.complete((&request.bucket, key), id(request), (&named, least), &condition(request)?)?;
+    let place = Place { bucket: &request.bucket, key };
+    let object = state.complete(place, id(request), &named, least, &condition(request)?)?;
     let location = format!("/{}/{key}", request.bucket);
     let (xmlns, bucket, etag) = (xml::NAMESPACE, request.bucket.as_str(), object.etag.as_str());
     let completed = Completed { xmlns, location: &location, bucket, key, etag };

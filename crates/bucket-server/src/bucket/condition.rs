@@ -14,16 +14,20 @@ pub(crate) struct Condition {
     pub none_matches: Option<String>,
     /// `x-goog-if-generation-match`: of the object; 0 if there is none.
     pub generation: Option<u64>,
-    /// `If-Modified-Since`, whole seconds.
+    /// `If-Modified-Since`, whole seconds: the object was written after it.
     pub modified_since: Option<DateTime<Utc>>,
-    /// `If-Unmodified-Since`, whole seconds.
+    /// `If-Unmodified-Since`, whole seconds: the object was not written after it.
     pub unmodified_since: Option<DateTime<Utc>>,
 }
 
 /// Whether one of the comma-separated ETags is `etag`.
 fn lists(etags: &str, etag: &str) -> bool {
-    let bare = |etag: &str| etag.trim().trim_start_matches("W/").trim_matches('"').to_owned();
     etags.split(',').any(|one| one.trim() == "*" || bare(one) == bare(etag))
+}
+
+/// An ETag without quotes and the mark of a weak one.
+fn bare(etag: &str) -> &str {
+    etag.trim().trim_start_matches("W/").trim_matches('"')
 }
 
 impl Condition {
@@ -59,18 +63,22 @@ impl Condition {
     /// # Errors
     /// 304 or 412.
     pub fn read(&self, object: &Object) -> Result<(), Refusal> {
-        let unmodified = || Refusal::new(304, "NotModified", "the object was not modified");
         let modified = object.modified.timestamp();
         match (&self.matches, self.unmodified_since) {
             (Some(etags), _) if !lists(etags, &object.etag) => return Err(Refusal::precondition()),
             (None, Some(since)) if modified > since.timestamp() => return Err(Refusal::precondition()),
             _ => {}
         }
-        match (&self.none_matches, self.modified_since) {
-            (Some(etags), _) if lists(etags, &object.etag) => return Err(unmodified()),
-            (None, Some(since)) if modified <= since.timestamp() => return Err(unmodified()),
-            _ => {}
+
+        let is_unmodified = match (&self.none_matches, self.modified_since) {
+            (Some(etags), _) => lists(etags, &object.etag),
+            (None, Some(since)) => modified <= since.timestamp(),
+            (None, None) => false,
+        };
+        if is_unmodified {
+            return Err(Refusal::new(304, "NotModified", "the object was not modified"));
         }
+
         if self.generation.is_some_and(|wanted| wanted != object.generation) {
             return Err(Refusal::precondition());
         }

@@ -23,7 +23,7 @@ impl Content {
         Self { pieces: contents.into_iter().flat_map(|content| content.pieces).collect() }
     }
 
-    /// Bytes.
+    /// The number of bytes of all pieces.
     pub fn len(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.len() as u64).sum()
     }

@@ -8,7 +8,7 @@ use super::object::Object;
 /// Most bytes of a key.
 pub(crate) const MOST_KEY: usize = 1024;
 
-/// What is listed.
+/// What a request lists: a page of the keys with a prefix.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListQuery {
     pub prefix: String,
@@ -20,7 +20,7 @@ pub(crate) struct ListQuery {
     pub most: usize,
 }
 
-/// A page.
+/// A page of a list, in the order of bytes.
 #[derive(Debug)]
 pub(crate) struct Listing<'a> {
     pub objects: Vec<(&'a str, &'a Object)>,
@@ -37,6 +37,7 @@ impl ListQuery {
             Some(after) if after >= self.prefix.as_str() => Bound::Excluded(after.to_owned()),
             _ => Bound::Included(self.prefix.clone()),
         };
+
         let mut last = None;
         while let Some((key, object)) = objects.range((from, Bound::Unbounded)).next() {
             if !key.starts_with(&self.prefix) {

@@ -13,5 +13,5 @@ pub(crate) use content::Content;
 pub(crate) use list::ListQuery;
 pub(crate) use object::{Attributes, Object};
 pub(crate) use refusal::Refusal;
-pub(crate) use state::State;
+pub(crate) use state::{Place, State};
 pub(crate) use upload::NamedPart;

@@ -24,7 +24,7 @@ impl Attributes {
 #[derive(Debug, Clone)]
 pub(crate) struct Object {
     pub content: Content,
-    /// In quotes.
+    /// As headers have it, in quotes.
     pub etag: String,
     pub modified: DateTime<Utc>,
     /// Ascends with each write of any object, as Google's does.

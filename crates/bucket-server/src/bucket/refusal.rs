@@ -3,7 +3,7 @@
 /// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// HTTP status.
+    /// The HTTP status of the reply.
     pub status: u16,
     /// S3's name of the error.
     pub code: &'static str,

@@ -12,12 +12,19 @@ use super::refusal::Refusal;
 use super::upload::{NamedPart, Upload};
 use crate::clock::Clock;
 
-/// A bucket.
+/// A bucket: its objects, and the uploads in parts that are not complete.
 #[derive(Debug, Default)]
 pub(crate) struct Bucket {
     pub objects: BTreeMap<String, Object>,
     /// By key and id.
     pub uploads: BTreeMap<(String, String), Upload>,
+}
+
+/// Where an object is, or will be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub bucket: &'a str,
+    pub key: &'a str,
 }
 
 /// Buckets by name, and the clock.
@@ -30,13 +37,13 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// With empty buckets.
+    /// The state of a server with these buckets, all empty.
     pub fn new(buckets: &[String], clock: Clock) -> Self {
         let buckets = buckets.iter().map(|name| (name.clone(), Bucket::default())).collect();
         Self { buckets, clock, written: 0 }
     }
 
-    /// The server's time.
+    /// The server's time, which may be a step for each write.
     pub fn now(&self) -> DateTime<Utc> {
         self.clock.now(self.written)
     }
@@ -76,12 +83,13 @@ impl State {
     /// If it does not hold, or there is no such bucket.
     pub fn put(
         &mut self,
-        (bucket, key): (&str, &str),
+        place: Place<'_>,
         content: Content,
         etag: String,
         attributes: Attributes,
         condition: &Condition,
     ) -> Result<&Object, Refusal> {
+        let Place { bucket, key } = place;
         if key.len() > MOST_KEY {
             return Err(Refusal::new(400, "KeyTooLongError", format!("a key has at most {MOST_KEY} bytes")));
         }
@@ -98,12 +106,8 @@ impl State {
     ///
     /// # Errors
     /// If there is no such bucket.
-    pub fn begin(
-        &mut self,
-        (bucket, key): (&str, &str),
-        attributes: Attributes,
-        stale: bool,
-    ) -> Result<String, Refusal> {
+    pub fn begin(&mut self, place: Place<'_>, attributes: Attributes, stale: bool) -> Result<String, Refusal> {
+        let Place { bucket, key } = place;
         self.written += 1;
         let (number, upload) = (self.written, Upload::new(key.to_owned(), attributes, self.now()));
         let uploads = &mut self.bucket_mut(bucket)?.uploads;
@@ -115,22 +119,25 @@ impl State {
         Ok(id)
     }
 
-    /// Ends an upload as an object, if the condition holds. An upload that is not completed stays.
+    /// Ends an upload as an object, if the condition holds. An upload that is not completed stays. All named parts but the last
+    /// must have `least` bytes.
     ///
     /// # Errors
     /// Wrong parts; a condition that does not hold; no such upload.
     pub fn complete(
         &mut self,
-        (bucket, key): (&str, &str),
+        place: Place<'_>,
         id: &str,
-        (named, least): (&[NamedPart], u64),
+        named: &[NamedPart],
+        least: u64,
         condition: &Condition,
     ) -> Result<&Object, Refusal> {
-        let place = (key.to_owned(), id.to_owned());
-        let found = self.bucket(bucket)?.uploads.get(&place).ok_or_else(|| Refusal::no_such_upload(id))?;
+        let Place { bucket, key } = place;
+        let upload = (key.to_owned(), id.to_owned());
+        let found = self.bucket(bucket)?.uploads.get(&upload).ok_or_else(|| Refusal::no_such_upload(id))?;
         let ((content, etag), attributes) = (found.assemble(named, least)?, found.attributes.clone());
-        self.put((bucket, key), content, etag, attributes, condition)?;
-        self.bucket_mut(bucket)?.uploads.remove(&place);
+        self.put(place, content, etag, attributes, condition)?;
+        self.bucket_mut(bucket)?.uploads.remove(&upload);
         self.object(bucket, key)
     }
 }

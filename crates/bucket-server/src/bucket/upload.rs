@@ -22,7 +22,7 @@ pub(crate) struct Upload {
 /// A part as a client names it to complete an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedPart {
-    /// From 1 on.
+    /// Its number, 1 to 10,000.
     pub number: u32,
     pub etag: String,
 }
@@ -57,10 +57,11 @@ impl Upload {
         if named.windows(2).any(|two| two[0].number >= two[1].number) {
             return Err(Refusal::new(400, "InvalidPartOrder", "parts are named in ascending order"));
         }
+
         let (mut contents, mut etags) = (Vec::new(), String::new());
         for (at, part) in named.iter().enumerate() {
-            let bare = |etag: &str| etag.trim_matches('"').to_owned();
-            let found = self.parts.get(&part.number).filter(|(_, etag)| bare(etag) == bare(&part.etag));
+            let named_etag = part.etag.trim_matches('"');
+            let found = self.parts.get(&part.number).filter(|(_, etag)| etag.trim_matches('"') == named_etag);
             let Some((content, etag)) = found else {
                 return Err(Refusal::new(400, "InvalidPart", format!("there is no part {} of this ETag", part.number)));
             };

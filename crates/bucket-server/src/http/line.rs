@@ -107,7 +107,7 @@ impl Line {
         Ok(self.buffer.split_to(len).freeze())
     }
 
-    /// RFC 9112, 7.1; trailers are skipped.
+    /// A body in chunks (RFC 9112, 7.1); trailers are skipped.
     fn read_chunks(&mut self) -> io::Result<Bytes> {
         let mut body = BytesMut::new();
         loop {
@@ -119,6 +119,7 @@ impl Line {
                 }
             };
             self.buffer.advance(start);
+
             if len == 0 {
                 break;
             }
@@ -129,6 +130,7 @@ impl Line {
             body.extend_from_slice(&self.buffer[..len]);
             self.buffer.advance(len + 2);
         }
+
         // Trailers, up to an empty line.
         loop {
             match self.buffer.windows(2).position(|two| two == b"\r\n") {

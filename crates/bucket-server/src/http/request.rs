@@ -28,7 +28,7 @@ pub(crate) struct Head {
     pub target: String,
     /// Names in lower case.
     headers: Vec<(String, String)>,
-    /// As received.
+    /// First line and headers as they were received.
     pub bytes: Bytes,
 }
 
@@ -36,12 +36,12 @@ impl Head {
     /// Parses the start of `bytes`; `None` if more are needed.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`] if it is no HTTP/1.1.
+    /// [`io::ErrorKind::InvalidData`] if it is not HTTP/1.1.
     pub fn parse(bytes: &[u8]) -> io::Result<Option<Self>> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut parsed = httparse::Request::new(&mut headers);
-        let wrong = |error| io::Error::new(io::ErrorKind::InvalidData, error);
-        let httparse::Status::Complete(len) = parsed.parse(bytes).map_err(wrong)? else { return Ok(None) };
+        let status = parsed.parse(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let httparse::Status::Complete(len) = status else { return Ok(None) };
         let method = match parsed.method.unwrap_or_default() {
             "GET" => Method::Get,
             "HEAD" => Method::Head,
@@ -50,9 +50,11 @@ impl Head {
             "DELETE" => Method::Delete,
             _ => Method::Other,
         };
-        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-        let headers =
-            parsed.headers.iter().map(|header| (header.name.to_ascii_lowercase(), text(header.value))).collect();
+        let headers = parsed
+            .headers
+            .iter()
+            .map(|header| (header.name.to_ascii_lowercase(), String::from_utf8_lossy(header.value).into_owned()));
+        let headers = headers.collect();
         let target = parsed.path.unwrap_or_default().to_owned();
         Ok(Some(Self { method, target, headers, bytes: Bytes::copy_from_slice(&bytes[..len]) }))
     }
@@ -112,14 +114,17 @@ impl Request {
     }
 }
 
-/// `bucket/key`, decoded.
+/// The bucket and the key of a path `bucket/key`, decoded; `None` for a path without a key.
 fn place(path: &str) -> (String, Option<String>) {
-    let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     match path.split_once('/') {
         Some((bucket, "")) => (decode(bucket), None),
         Some((bucket, key)) => (decode(bucket), Some(decode(key))),
         None => (decode(path), None),
     }
+}
+
+fn decode(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

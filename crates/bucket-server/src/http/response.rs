@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-/// A reply.
+/// A reply: status, headers and the pieces of its body.
 #[derive(Debug, Default)]
 pub(crate) struct Response {
     pub status: u16,
@@ -30,14 +30,14 @@ impl Response {
         Self::new(200).with("Content-Type", "application/json").bytes(format!("{text}\n"))
     }
 
-    /// Adds a header.
+    /// The reply with one more header.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
         self
     }
 
-    /// Sets the body.
+    /// The reply with this body, in one piece.
     #[must_use]
     pub fn bytes(mut self, body: impl Into<Bytes>) -> Self {
         self.body = vec![body.into()];
