@@ -8,14 +8,14 @@ const TABLE_MARKS: &str = "_-.";
 /// Longest table id, bytes.
 const LONGEST_TABLE: usize = 50;
 
-/// An instance: `projects/P/instances/I`.
+/// The name of an instance in its full form: `projects/P/instances/I`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceName {
     project: String,
     instance: String,
 }
 
-/// A table: `projects/P/instances/I/tables/T`.
+/// The name of a table in its full form: `projects/P/instances/I/tables/T`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableName {
     instance: InstanceName,
@@ -25,36 +25,28 @@ pub struct TableName {
 /// An instance, or a table of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The instance.
+    /// The instance that is named, or that of the table.
     pub instance: InstanceName,
     /// The table, if it is named.
     pub table: Option<String>,
 }
 
-/// A name that is none.
+/// Why a text does not name an instance or a table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum NameError {
     /// It has another form.
     #[error("`{given}` names no instance: write projects/PROJECT/instances/INSTANCE, with /tables/TABLE for a table")]
-    Form {
-        /// As given.
-        given: String,
-    },
+    Form { given: String },
     /// A table id that Bigtable refuses.
     #[error(
         "`{table}` is no table id of Bigtable: it takes letters, digits, `_`, `-` and `.`, at most 50, the first a letter, \
          a digit or `_`"
     )]
-    Table {
-        /// As given.
-        table: String,
-    },
+    Table { table: String },
     /// A table is needed.
     #[error("`{given}` names an instance, not a table: add /tables/TABLE")]
-    NoTable {
-        /// As given.
-        given: String,
-    },
+    NoTable { given: String },
 }
 
 impl FromStr for Target {
@@ -112,8 +104,7 @@ impl InstanceName {
     /// # Errors
     /// If Bigtable refuses the id.
     pub fn table(&self, table: &str) -> Result<TableName, NameError> {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let first = table.chars().next().is_some_and(is_word);
+        let first = table.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
         let all = table.chars().all(|c| c.is_ascii_alphanumeric() || TABLE_MARKS.contains(c));
         if !first || !all || table.len() > LONGEST_TABLE {
             return Err(NameError::Table { table: table.to_owned() });
@@ -129,12 +120,12 @@ impl fmt::Display for InstanceName {
 }
 
 impl TableName {
-    /// Its instance.
+    /// The instance that has the table.
     pub fn instance(&self) -> &InstanceName {
         &self.instance
     }
 
-    /// Its id.
+    /// The table's id: the last part of its name.
     pub fn id(&self) -> &str {
         &self.table
     }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-/// A cell.
+/// A cell as the service returns it, with its place in the row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    /// Family id.
+    /// The id of its family.
     pub family: Arc<str>,
     /// Qualifier; may be empty.
     pub qualifier: Bytes,
     /// Microseconds since the epoch.
     pub timestamp: i64,
-    /// Value.
+    /// Its value, as bytes; empty if the request strips values.
     pub value: Bytes,
 }
 
@@ -27,7 +27,7 @@ impl Cell {
 /// A row with its cells by family, qualifier and descending timestamp.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Row {
-    /// Row key.
+    /// The row key, as bytes.
     pub key: Bytes,
     /// Its cells; at least one.
     pub cells: Vec<Cell>,

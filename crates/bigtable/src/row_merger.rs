@@ -117,6 +117,7 @@ impl RowMerger {
             self.abandon();
             return Ok(None);
         }
+
         self.enter(&chunk)?;
         let commits = matches!(chunk.row_status, Some(RowStatus::CommitRow(true)));
         self.value(chunk)?;
@@ -126,6 +127,7 @@ impl RowMerger {
         if self.split.is_some() {
             return Err(ChunkError::Split);
         }
+
         let mut row = self.row.take().ok_or(ChunkError::NoKey)?;
         self.family = None;
         self.qualifier = None;
@@ -140,6 +142,7 @@ impl RowMerger {
             let moves = !chunk.row_key.is_empty() || chunk.family_name.is_some() || chunk.qualifier.is_some();
             return if moves { Err(ChunkError::Split) } else { Ok(()) };
         }
+
         match &self.row {
             None if chunk.row_key.is_empty() => return Err(ChunkError::NoKey),
             None => {
@@ -149,6 +152,7 @@ impl RowMerger {
             Some(row) if !chunk.row_key.is_empty() && chunk.row_key != row.key => return Err(ChunkError::Uncommitted),
             Some(_) => {}
         }
+
         if let Some(family) = &chunk.family_name {
             if chunk.qualifier.is_none() {
                 return Err(ChunkError::NoColumn);

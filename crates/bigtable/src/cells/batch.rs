@@ -8,7 +8,7 @@ use bytes::Bytes;
 /// A column of a table: family and qualifier.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ColumnId {
-    /// Family id.
+    /// The id of its family.
     pub family: Arc<str>,
     /// Qualifier; may be empty.
     pub qualifier: Bytes,
@@ -33,8 +33,8 @@ pub struct CellBatch {
 
 /// The part of a list that ends at `ends[index]` and begins where the one before ends.
 fn span(ends: &[u32], index: usize) -> Range<usize> {
-    let end_of = |index: usize| ends.get(index).map_or(0, |end| *end as usize);
-    index.checked_sub(1).map_or(0, end_of)..end_of(index)
+    let before = index.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or_default();
+    before as usize..ends.get(index).copied().unwrap_or_default() as usize
 }
 
 impl CellBatch {
@@ -68,7 +68,7 @@ impl CellBatch {
         self.keys.get(span(&self.key_ends, row)).unwrap_or_default()
     }
 
-    /// The same, shared.
+    /// The row key of a row, which keeps the memory of the whole batch.
     pub fn shared_key(&self, row: usize) -> Bytes {
         self.keys.slice(span(&self.key_ends, row))
     }
@@ -113,7 +113,7 @@ impl CellBatch {
         self.values.get(span(&self.value_ends, cell)).unwrap_or_default()
     }
 
-    /// The same, shared.
+    /// The value of a cell, which keeps the memory of the whole batch.
     pub fn shared_value(&self, cell: usize) -> Bytes {
         self.values.slice(span(&self.value_ends, cell))
     }
@@ -181,7 +181,7 @@ impl CellBatchBuilder {
         std::mem::replace(self, next).finish()
     }
 
-    /// The batch.
+    /// The batch of the rows that were ended.
     pub fn finish(self) -> CellBatch {
         CellBatch {
             columns: self.columns,

@@ -37,7 +37,7 @@ pub struct SourceTable {
 /// A family of a table in Bigtable that is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceFamily {
-    /// Its id.
+    /// The id of the family in its table.
     pub name: String,
     /// How its cells merge.
     pub kind: Merge,
@@ -51,15 +51,16 @@ impl SourceTable {
     /// # Errors
     /// [`BigtableError::UnknownFamily`].
     pub fn has(&self, wanted: &[String], table: &TableName) -> Result<()> {
-        let is_known = |name: &&String| self.families.iter().any(|family| family.name == **name);
-        match wanted.iter().find(|name| !is_known(name)) {
-            None => Ok(()),
-            Some(family) => Err(BigtableError::UnknownFamily {
-                source_table: table.to_string(),
-                family: family.clone(),
-                known: self.families.iter().map(|family| family.name.clone()).collect(),
-            }),
+        for name in wanted {
+            if !self.families.iter().any(|family| family.name == *name) {
+                return Err(BigtableError::UnknownFamily {
+                    source_table: table.to_string(),
+                    family: name.clone(),
+                    known: self.families.iter().map(|family| family.name.clone()).collect(),
+                });
+            }
         }
+        Ok(())
     }
 }
 
@@ -134,15 +135,16 @@ impl Client {
     /// Of the request.
     pub async fn add_families(&self, name: &TableName, families: Vec<(String, ColumnFamily)>) -> Result<()> {
         let mut repeat = Repeat::new(self, "ModifyColumnFamilies", name);
-        let create = |(id, family): &(String, ColumnFamily)| Modification {
-            id: id.clone(),
-            r#mod: Some(modification::Mod::Create(family.clone())),
-            ..Modification::default()
-        };
+        let mut modifications = Vec::with_capacity(families.len());
+        for (id, family) in families {
+            let create = Some(modification::Mod::Create(family));
+            modifications.push(Modification { id, r#mod: create, ..Modification::default() });
+        }
+
         loop {
             let request = ModifyColumnFamiliesRequest {
                 name: name.to_string(),
-                modifications: families.iter().map(create).collect(),
+                modifications: modifications.clone(),
                 ..ModifyColumnFamiliesRequest::default()
             };
             let sent = async {
@@ -165,6 +167,7 @@ impl Client {
     pub async fn sample_row_keys(&self, name: &TableName) -> Result<Vec<SampledKey>> {
         let mut repeat = Repeat::new(self, "SampleRowKeys", name);
         let timeout = self.options().timeout;
+
         loop {
             let request = SampleRowKeysRequest {
                 table_name: name.to_string(),

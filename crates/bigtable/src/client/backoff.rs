@@ -9,7 +9,7 @@ use crate::proto::rpc;
 
 /// The wait before the first repetition.
 const FIRST: Duration = Duration::from_millis(20);
-/// The longest wait.
+/// The longest wait between two attempts, also of those that the server asks for.
 const LONGEST: Duration = Duration::from_secs(30);
 /// Type of the detail by which a server says how long to wait.
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";

@@ -116,7 +116,7 @@ impl Client {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Its options.
+    /// The options that it was made with.
     pub fn options(&self) -> &ClientOptions {
         &self.inner.options
     }
@@ -170,14 +170,16 @@ impl Client {
 
     async fn authorize(&self, metadata: &mut MetadataMap) -> Result<(), Status> {
         let Some(credentials) = &self.inner.credentials else { return Ok(()) };
-        let failed = |error: google_cloud_auth::errors::CredentialsError| {
-            let text = format!("no token of the application default credentials: {}", first_cause(&error));
-            if error.is_transient() { Status::unavailable(text) } else { Status::unauthenticated(text) }
+        let headers = match credentials.headers(http::Extensions::new()).await {
+            Ok(CacheableResource::New { data, .. }) => data,
+            Ok(CacheableResource::NotModified) => return Ok(()),
+            Err(error) => {
+                let text = format!("no token of the application default credentials: {}", first_cause(&error));
+                let is_transient = error.is_transient();
+                return Err(if is_transient { Status::unavailable(text) } else { Status::unauthenticated(text) });
+            }
         };
-        let headers = match credentials.headers(http::Extensions::new()).await.map_err(failed)? {
-            CacheableResource::New { data, .. } => data,
-            CacheableResource::NotModified => return Ok(()),
-        };
+
         let mut all = std::mem::take(metadata).into_headers();
         for (name, mut value) in headers {
             let Some(name) = name else { continue };

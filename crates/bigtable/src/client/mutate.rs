@@ -24,15 +24,17 @@ pub(crate) struct Mutated {
 impl Client {
     /// Sends a request with `count` entries once: its encoded bytes, in pieces.
     pub(crate) async fn mutate_once(&self, table: &TableName, pieces: Vec<Bytes>, count: usize) -> Mutated {
-        let unanswered = || Status::unavailable("the stream ended without an answer for this row");
         let mut found: Vec<Option<Result<(), Status>>> = vec![None; count];
         let mut rate = None;
-        let ended = self.collect(table, pieces, &mut found, &mut rate).await.err();
-        let status = ended.unwrap_or_else(unanswered);
+        let status = match self.collect(table, pieces, &mut found, &mut rate).await {
+            Ok(()) => Status::unavailable("the stream ended without an answer for this row"),
+            Err(status) => status,
+        };
         let entries = found.into_iter().map(|entry| entry.unwrap_or_else(|| Err(status.clone()))).collect();
         Mutated { entries, rate }
     }
 
+    /// Sends a request and fills `found` and `rate` as answers come, so that they hold these whatever ends the stream.
     async fn collect(
         &self,
         table: &TableName,
@@ -49,6 +51,7 @@ impl Client {
             grpc.server_streaming(request, path, EncodedRequests).await
         };
         let mut stream = within(timeout, sent).await?.into_inner();
+
         while let Some(message) = within(timeout, stream.message()).await? {
             if message.rate_limit_info.is_some() {
                 *rate = message.rate_limit_info;

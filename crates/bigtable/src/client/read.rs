@@ -11,12 +11,12 @@ use crate::error::{BigtableError, Result};
 use crate::names::TableName;
 use crate::proto::data::{ReadRowsRequest, RowFilter, RowRange, RowSet, row_range};
 use crate::row::Row;
-use crate::row_merger::RowMerger;
+use crate::row_merger::{ChunkError, RowMerger};
 
 /// Rows and bytes of a batch that is passed on.
 const BATCH_ROWS: usize = 1 << 10;
 const BATCH_BYTES: usize = 1 << 20;
-/// Batches that wait.
+/// Batches that wait to be taken; then reading waits, too.
 const BATCHES: usize = 4;
 
 /// What is read of a table.
@@ -77,8 +77,9 @@ impl Client {
         let mut merger = RowMerger::default();
         // The service refuses ranges that hold no key.
         query.ranges.retain(|range| range.end.as_ref().is_none_or(|end| *end > range.start));
+
         while !query.ranges.is_empty() && query.limit != Some(0) {
-            match self.send_once(table, &mut query, &mut merger, (&mut repeat, sender)).await {
+            match self.send_once(table, &mut query, &mut merger, &mut repeat, sender).await {
                 Ok(()) => return Ok(()),
                 Err(Ended::Unwanted) => return Ok(()),
                 Err(Ended::Status(status)) => repeat.after(status).await?,
@@ -98,7 +99,8 @@ impl Client {
         table: &TableName,
         query: &mut ReadQuery,
         merger: &mut RowMerger,
-        (repeat, sender): (&mut Repeat<'_>, &mpsc::Sender<Result<Vec<Row>>>),
+        repeat: &mut Repeat<'_>,
+        sender: &mpsc::Sender<Result<Vec<Row>>>,
     ) -> Result<(), Ended> {
         let timeout = self.options().timeout;
         let request = ReadRowsRequest {
@@ -111,7 +113,7 @@ impl Client {
         };
         let request = self.of_table(request, table).await?;
         let mut stream = within(timeout, self.data().read_rows(request)).await?.into_inner();
-        let broken = |source| Ended::Broken(BigtableError::Chunks { table: table.to_string(), source });
+
         let (mut rows, mut bytes) = (Vec::new(), 0);
         loop {
             let message = match within(timeout, stream.message()).await {
@@ -120,18 +122,21 @@ impl Client {
                     // Rows that are complete are kept, whatever ended the stream.
                     pass_on(&mut rows, sender).await?;
                     ended?;
-                    return merger.finish().map_err(broken);
+                    return merger.finish().map_err(|source| Ended::broken(table, source));
                 }
             };
+
             repeat.progressed();
             for chunk in message.chunks {
-                let Some(row) = merger.push(chunk).map_err(broken)? else { continue };
+                let row = merger.push(chunk).map_err(|source| Ended::broken(table, source))?;
+                let Some(row) = row else { continue };
                 bytes += row.bytes();
                 rows.push(row);
                 query.limit = query.limit.map(|limit| limit.saturating_sub(1));
             }
             if !message.last_scanned_row_key.is_empty() {
-                merger.scanned(message.last_scanned_row_key).map_err(broken)?;
+                let scanned = merger.scanned(message.last_scanned_row_key);
+                scanned.map_err(|source| Ended::broken(table, source))?;
             }
             if rows.len() >= BATCH_ROWS || bytes >= BATCH_BYTES {
                 bytes = 0;
@@ -147,6 +152,12 @@ enum Ended {
     Broken(BigtableError),
     /// Nobody wants more rows.
     Unwanted,
+}
+
+impl Ended {
+    fn broken(table: &TableName, source: ChunkError) -> Self {
+        Self::Broken(BigtableError::Chunks { table: table.to_string(), source })
+    }
 }
 
 impl From<Status> for Ended {

@@ -7,45 +7,45 @@ use crate::proto::admin::gc_rule::{Intersection, Rule, Union};
 
 /// A rule as the API has it; `None` for one that removes nothing.
 pub(crate) fn remote_rule(rule: &GcRule) -> Option<RemoteRule> {
-    let versions = |most: u32| Some(Rule::MaxNumVersions(i32::try_from(most).unwrap_or(i32::MAX)));
-    let age = |micros: i64| {
-        let nanos = i32::try_from(micros.rem_euclid(1_000_000) * 1000).unwrap_or(0);
-        Some(Rule::MaxAge(prost_types::Duration { seconds: micros.div_euclid(1_000_000), nanos }))
+    rule.fold(max_versions, max_age, both, either).map(|rule| RemoteRule { rule: Some(rule) })
+}
+
+fn max_versions(most: u32) -> Option<Rule> {
+    Some(Rule::MaxNumVersions(i32::try_from(most).unwrap_or(i32::MAX)))
+}
+
+fn max_age(micros: i64) -> Option<Rule> {
+    let nanos = i32::try_from(micros.rem_euclid(1_000_000) * 1000).unwrap_or(0);
+    Some(Rule::MaxAge(prost_types::Duration { seconds: micros.div_euclid(1_000_000), nanos }))
+}
+
+/// The intersection of two rules; with a side that removes nothing it removes nothing.
+fn both(left: Option<Rule>, right: Option<Rule>) -> Option<Rule> {
+    let (left, right) = left.zip(right)?;
+    let mut rules = match left {
+        Rule::Intersection(both) => both.rules,
+        other => vec![RemoteRule { rule: Some(other) }],
     };
-    let and = |left: Option<Rule>, right: Option<Rule>| {
-        // With a side that removes nothing it removes nothing.
-        let (left, right) = left.zip(right)?;
-        let mut rules = match left {
-            Rule::Intersection(both) => both.rules,
-            other => vec![RemoteRule { rule: Some(other) }],
-        };
-        rules.push(RemoteRule { rule: Some(right) });
-        Some(Rule::Intersection(Intersection { rules }))
+    rules.push(RemoteRule { rule: Some(right) });
+    Some(Rule::Intersection(Intersection { rules }))
+}
+
+/// The union of two rules; a side that removes nothing adds nothing.
+fn either(left: Option<Rule>, right: Option<Rule>) -> Option<Rule> {
+    let (left, right) = match (left, right) {
+        (Some(left), Some(right)) => (left, right),
+        (left, right) => return left.or(right),
     };
-    let or = |left: Option<Rule>, right: Option<Rule>| match (left, right) {
-        (Some(left), Some(right)) => {
-            let mut rules = match left {
-                Rule::Union(union) => union.rules,
-                other => vec![RemoteRule { rule: Some(other) }],
-            };
-            rules.push(RemoteRule { rule: Some(right) });
-            Some(Rule::Union(Union { rules }))
-        }
-        (left, right) => left.or(right),
+    let mut rules = match left {
+        Rule::Union(union) => union.rules,
+        other => vec![RemoteRule { rule: Some(other) }],
     };
-    rule.fold(versions, age, and, or).map(|rule| RemoteRule { rule: Some(rule) })
+    rules.push(RemoteRule { rule: Some(right) });
+    Some(Rule::Union(Union { rules }))
 }
 
 /// A rule of the API in cbt's notation; `None` for one that removes nothing.
 pub(crate) fn rule_text(rule: &RemoteRule) -> Option<String> {
-    let list = |rules: &[RemoteRule], joint: &str| {
-        let texts: Vec<String> = rules.iter().filter_map(rule_text).collect();
-        match texts.as_slice() {
-            [] => None,
-            [only] => Some(only.clone()),
-            _ => Some(format!("({})", texts.join(joint))),
-        }
-    };
     match rule.rule.as_ref()? {
         Rule::MaxNumVersions(most) => Some(format!("maxversions={most}")),
         Rule::MaxAge(age) => {
@@ -54,8 +54,17 @@ pub(crate) fn rule_text(rule: &RemoteRule) -> Option<String> {
             let (unit, size) = units.into_iter().find(|(_, size)| millis % size == 0)?;
             Some(format!("maxage={}{unit}", millis / size))
         }
-        Rule::Intersection(both) => list(&both.rules, " and "),
-        Rule::Union(either) => list(&either.rules, " or "),
+        Rule::Intersection(both) => joined(&both.rules, " and "),
+        Rule::Union(either) => joined(&either.rules, " or "),
+    }
+}
+
+fn joined(rules: &[RemoteRule], joint: &str) -> Option<String> {
+    let texts: Vec<String> = rules.iter().filter_map(rule_text).collect();
+    match texts.as_slice() {
+        [] => None,
+        [only] => Some(only.clone()),
+        _ => Some(format!("({})", texts.join(joint))),
     }
 }
 

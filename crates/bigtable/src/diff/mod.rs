@@ -19,16 +19,16 @@ use crate::rows::{CellDifference, GcView, Joined, LocalRows, RemoteRows, cell_di
 const WORKERS: usize = 4;
 const RANGES: u64 = 32;
 
-/// A comparison.
+/// A comparison of a table here with one in Bigtable.
 #[derive(Debug, Clone)]
 pub struct Diff {
     /// The table here, in one version.
     pub snapshot: Snapshot,
-    /// The client.
+    /// Reads the table in Bigtable.
     pub client: Client,
     /// The table in Bigtable.
     pub target: TableName,
-    /// Row keys.
+    /// The row keys that are compared.
     pub range: KeyRange,
     /// The logical time of garbage collection on both sides, microseconds since the epoch.
     pub now: i64,
@@ -45,7 +45,7 @@ pub struct DiffReport {
     pub rows_equal: u64,
     /// Rows on both sides that differ.
     pub rows_differ: u64,
-    /// Rows only here.
+    /// Rows that have cells here, and none in Bigtable.
     pub rows_here: u64,
     /// Rows only in Bigtable.
     pub rows_there: u64,
@@ -53,7 +53,7 @@ pub struct DiffReport {
     pub cells_equal: u64,
     /// Cells with another value.
     pub cells_differ: u64,
-    /// Cells only here.
+    /// Cells here that Bigtable does not have.
     pub cells_here: u64,
     /// Cells only in Bigtable.
     pub cells_there: u64,
@@ -68,7 +68,7 @@ pub struct DiffReport {
 /// A family that is of one kind here and of another in Bigtable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FamilyKinds {
-    /// The family.
+    /// The id that both families have.
     pub family: String,
     /// Its kind here, as a job file names it, or `newest`.
     pub here: String,
@@ -79,11 +79,11 @@ pub struct FamilyKinds {
 /// A cell that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Row key.
+    /// The key of its row.
     pub key: Bytes,
-    /// Family.
+    /// The id of its family.
     pub family: Arc<str>,
-    /// Qualifier.
+    /// Its qualifier; may be empty.
     pub qualifier: Bytes,
     /// Microseconds since the epoch.
     pub timestamp: i64,
@@ -116,9 +116,9 @@ impl DiffReport {
 
     /// Counts a row of each side.
     fn count(&mut self, key: &Bytes, here: Option<&Row>, there: Option<&Row>, most: usize) {
-        let cells = |row: Option<&Row>| row.map_or_else(Vec::new, |row| row.cells.clone());
-        let (left, right) = (cells(here), cells(there));
+        let [left, right] = [here, there].map(|row| row.map(|row| row.cells.clone()).unwrap_or_default());
         let before = self.cells_differ + self.cells_here + self.cells_there;
+
         let equal = cell_differences(&left, &right, |difference| {
             let (cell, here, there) = match difference {
                 CellDifference::Left(cell) => {
@@ -146,6 +146,7 @@ impl DiffReport {
             }
         });
         self.cells_equal += equal;
+
         let differs = self.cells_differ + self.cells_here + self.cells_there > before;
         match (left.is_empty(), right.is_empty()) {
             (true, true) => {}
@@ -170,6 +171,7 @@ impl Diff {
         let ranges = ranges
             .into_iter()
             .map(|range| KeyRange { start: range.start, end: Some(range.end).filter(|end| !end.is_empty()) });
+
         let compared = stream::iter(ranges).map(|range| {
             let (diff, snapshot, gc) = (self.clone(), snapshot.clone(), gc.clone());
             async move {
@@ -177,6 +179,7 @@ impl Diff {
                 work.await.unwrap_or(Err(BigtableError::Stopped { signal: 0 }))
             }
         });
+
         let most = self.most;
         let begin = DiffReport { families: self.families(runtime)?, ..DiffReport::default() };
         runtime.block_on(compared.buffered(WORKERS).try_fold(begin, |mut all, one| async move {

@@ -14,15 +14,15 @@ const MOST_COLUMNS: usize = 40;
 /// What the values of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueShape {
-    /// No bytes.
+    /// No value has a byte.
     Empty,
     /// Text of a type.
     Text(FieldType),
-    /// Eight bytes, big-endian.
+    /// Integers of eight bytes, big-endian.
     Integer,
     /// A sketch of distinct values, which a family of kind `hll` holds.
     Sketch,
-    /// Other bytes.
+    /// Bytes of unknown meaning.
     Blob,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct FamilyShape {
 /// Columns whose qualifiers hold data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Others {
-    /// There are none.
+    /// All columns are constant.
     None,
     /// Qualifiers of the event's time, in this form.
     Times(String, ValueShape),
@@ -55,61 +55,77 @@ pub(super) enum Others {
     Bytes(ValueShape, bool),
 }
 
+impl Others {
+    /// Whether there are such columns, with all cells at timestamp 0.
+    pub(super) fn are_at_zero(&self) -> bool {
+        matches!(self, Self::Names(_, true) | Self::Bytes(_, true))
+    }
+}
+
 /// The shapes of the families of `rows`, by name; `kind_of` says how the cells of each merge.
 pub(super) fn family_shapes(rows: &[Row], kind_of: impl Fn(&str) -> Merge) -> BTreeMap<String, FamilyShape> {
     let mut families: BTreeMap<String, BTreeMap<Vec<u8>, Vec<&Cell>>> = BTreeMap::new();
     for cell in rows.iter().flat_map(|row| &row.cells) {
         families.entry(cell.family.to_string()).or_default().entry(cell.qualifier.to_vec()).or_default().push(cell);
     }
-    let shape = |(family, columns): (String, BTreeMap<Vec<u8>, Vec<&Cell>>)| {
+
+    let mut shapes = BTreeMap::new();
+    for (family, columns) in families {
         let shape = family_shape(&columns, kind_of(&family));
-        (family, shape)
-    };
-    families.into_iter().map(shape).collect()
+        shapes.insert(family, shape);
+    }
+    shapes
 }
 
 fn family_shape(columns: &BTreeMap<Vec<u8>, Vec<&Cell>>, kind: Merge) -> FamilyShape {
-    let value_shape = |cells: &[&Cell]| match kind {
-        Merge::Newest => value_shape(cells),
-        Merge::Sum | Merge::Min | Merge::Max => ValueShape::Integer,
-        Merge::Hll => ValueShape::Sketch,
-    };
-    let text = |name: &Vec<u8>| {
-        let name = String::from_utf8(name.clone()).ok()?;
-        (!name.chars().any(char::is_control)).then_some(name)
-    };
-    let named: Option<Vec<(String, &Vec<&Cell>)>> =
-        columns.iter().map(|(name, cells)| Some((text(name)?, cells))).collect();
-    let is_zero = |cells: &[&Cell]| cells.iter().all(|cell| cell.timestamp == 0);
+    let named: Option<Vec<(&str, &Vec<&Cell>)>> =
+        columns.iter().map(|(name, cells)| Some((printable(name)?, cells))).collect();
     let Some(named) = named else {
         let all: Vec<&Cell> = columns.values().flatten().copied().collect();
-        return FamilyShape { constants: Vec::new(), others: Others::Bytes(value_shape(&all), is_zero(&all)) };
+        return FamilyShape { constants: Vec::new(), others: Others::Bytes(value_shape(&all, kind), is_zero(&all)) };
     };
-    let is_name = |(name, _): &(String, &Vec<&Cell>)| name.starts_with(char::is_alphabetic);
-    let (mut names, mut data): (Vec<_>, Vec<_>) = named.into_iter().partition(is_name);
+
+    let (mut names, mut data): (Vec<_>, Vec<_>) =
+        named.into_iter().partition(|(name, _)| name.starts_with(char::is_alphabetic));
     if names.len() > MOST_COLUMNS {
         data.append(&mut names);
     }
     let constants = names.into_iter().map(|(qualifier, cells)| ConstantColumn {
-        qualifier,
-        value: value_shape(cells),
+        qualifier: qualifier.to_owned(),
+        value: value_shape(cells, kind),
         is_zero: is_zero(cells),
     });
     let constants = constants.collect();
     if data.is_empty() {
         return FamilyShape { constants, others: Others::None };
     }
+
     let all: Vec<&Cell> = data.iter().flat_map(|(_, cells)| cells.iter().copied()).collect();
     let times: Vec<(&str, Option<i64>)> =
-        data.iter().flat_map(|(name, cells)| cells.iter().map(|cell| (name.as_str(), Some(cell.timestamp)))).collect();
+        data.iter().flat_map(|(name, cells)| cells.iter().map(|cell| (*name, Some(cell.timestamp)))).collect();
     let others = match time_form(&times).filter(|_| data.len() > 1) {
-        Some(form) => Others::Times(form, value_shape(&all)),
-        None => Others::Names(value_shape(&all), is_zero(&all)),
+        Some(form) => Others::Times(form, value_shape(&all, kind)),
+        None => Others::Names(value_shape(&all, kind), is_zero(&all)),
     };
     FamilyShape { constants, others }
 }
 
-fn value_shape(cells: &[&Cell]) -> ValueShape {
+/// A qualifier as text, if it is text without control characters.
+fn printable(qualifier: &[u8]) -> Option<&str> {
+    std::str::from_utf8(qualifier).ok().filter(|name| !name.chars().any(char::is_control))
+}
+
+fn is_zero(cells: &[&Cell]) -> bool {
+    cells.iter().all(|cell| cell.timestamp == 0)
+}
+
+/// What the values of cells are that merge by `kind`.
+fn value_shape(cells: &[&Cell], kind: Merge) -> ValueShape {
+    match kind {
+        Merge::Newest => {}
+        Merge::Sum | Merge::Min | Merge::Max => return ValueShape::Integer,
+        Merge::Hll => return ValueShape::Sketch,
+    }
     if cells.iter().all(|cell| cell.value.is_empty()) {
         return ValueShape::Empty;
     }

@@ -19,31 +19,34 @@ pub(super) struct KeyShape {
 impl KeyShape {
     /// Whether the key shows the day of the cells of its row.
     pub(super) fn shows_day(&self) -> bool {
-        let is_day = |form: &str| form.contains("%d") || matches!(form, "s" | "ms" | "us" | "ms-reversed");
-        self.has_cell_time && self.parts.iter().any(|part| matches!(part, Shape::Time(form) if is_day(form)))
+        let is_shown = self.parts.iter().any(|part| match part {
+            Shape::Time(form) => form.contains("%d") || matches!(form.as_str(), "s" | "ms" | "us" | "ms-reversed"),
+            _ => false,
+        });
+        self.has_cell_time && is_shown
     }
 }
 
-/// The shape of the keys of `rows`; `None` if they are no printable text.
+/// The shape of the keys of `rows`; `None` if they are not all printable text.
 pub(super) fn key_shape(rows: &[Row]) -> Option<KeyShape> {
     let keys: Vec<&str> = rows.iter().map(|row| std::str::from_utf8(&row.key).ok()).collect::<Option<_>>()?;
     if keys.iter().any(|key| key.chars().any(char::is_control)) {
         return None;
     }
-    let count = |delimiter: char| {
-        let mut counts = keys.iter().map(|key| key.matches(delimiter).count());
-        let first = counts.next().filter(|count| *count > 0)?;
-        counts.all(|count| count == first).then_some(first)
-    };
-    let delimiter = DELIMITERS.into_iter().find(|delimiter| count(*delimiter).is_some());
-    let split = |key: &'_ str| -> Vec<String> {
-        delimiter.map_or_else(|| vec![key.to_owned()], |delimiter| key.split(delimiter).map(str::to_owned).collect())
-    };
-    let split: Vec<Vec<String>> = keys.iter().map(|key| split(key)).collect();
+
+    let delimiter = DELIMITERS.into_iter().find(|delimiter| cuts_alike(*delimiter, &keys));
+    let mut split: Vec<Vec<&str>> = Vec::with_capacity(keys.len());
+    for key in &keys {
+        split.push(match delimiter {
+            Some(delimiter) => key.split(delimiter).collect(),
+            None => vec![*key],
+        });
+    }
+
     let number = split.first().map_or(0, Vec::len);
     let mut has_cell_time = true;
     let parts = (0..number).map(|at| {
-        let texts: Vec<&str> = split.iter().filter_map(|parts| parts.get(at).map(String::as_str)).collect();
+        let texts: Vec<&str> = split.iter().filter_map(|parts| parts.get(at).copied()).collect();
         // Every time of a cell of the row must print the part, not one of them.
         let with_times: Vec<(&str, Option<i64>)> = texts
             .iter()
@@ -55,6 +58,7 @@ pub(super) fn key_shape(rows: &[Row]) -> Option<KeyShape> {
         if let Some(form) = time_form(&with_times) {
             return Shape::Time(form);
         }
+
         let alone: Vec<(&str, Option<i64>)> = texts.iter().map(|text| (*text, None)).collect();
         match time_form(&alone).filter(|form| !matches!(form.as_str(), "%H" | "%H%M" | "%H%M%S" | "%Y%m")) {
             Some(form) => {
@@ -66,6 +70,13 @@ pub(super) fn key_shape(rows: &[Row]) -> Option<KeyShape> {
     });
     let parts = parts.collect();
     Some(KeyShape { delimiter, parts, has_cell_time })
+}
+
+/// Whether a delimiter cuts all keys into as many parts, and into more than one.
+fn cuts_alike(delimiter: char, keys: &[&str]) -> bool {
+    let mut counts = keys.iter().map(|key| key.matches(delimiter).count());
+    let Some(first) = counts.next().filter(|count| *count > 0) else { return false };
+    counts.all(|count| count == first)
 }
 
 #[cfg(test)]

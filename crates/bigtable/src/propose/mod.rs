@@ -11,7 +11,7 @@ use tidetable_layout::KeyRange;
 use tidetable_layout::schema::Merge;
 use tokio::runtime::Handle;
 
-use crate::client::{Client, ReadQuery, Row, SourceTable, TableName};
+use crate::client::{Client, ReadQuery, Row, SourceFamily, SourceTable, TableName};
 use crate::error::{BigtableError, Result};
 use crate::propose::columns::{ConstantColumn, FamilyShape, Others, ValueShape, family_shapes};
 use crate::propose::key::{KeyShape, key_shape};
@@ -21,13 +21,15 @@ use crate::push::thinned;
 /// Places of a table that are sampled, and rows of each.
 const PLACES: usize = 40;
 const ROWS_EACH: u64 = 50;
+/// What a column of a job file has besides its value if its cells are at timestamp 0.
+const AT_ZERO: &str = ", timestamp = 0";
 
-/// A proposed job.
+/// A job that is proposed for a table of Bigtable: its file, and what to know of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableProposal {
     /// The text of its job file.
     pub text: String,
-    /// Its table.
+    /// The name of the table in the job: the id that it has in Bigtable.
     pub table: String,
     /// The row key of the table.
     pub row_key: String,
@@ -61,29 +63,35 @@ pub fn sample(client: &Client, table: &TableName, runtime: &Handle) -> Result<Ve
 /// Proposes a job called `job` for `rows` of `table`, of which the service says `schema`.
 ///
 /// # Errors
-/// [`BigtableError::NoProposal`] if row keys are no text.
+/// [`BigtableError::NoProposal`] if row keys are not text.
 pub fn propose(job: &str, table: &TableName, rows: &[Row], schema: &SourceTable) -> Result<TableProposal> {
-    let refused = |reason: &'static str| BigtableError::NoProposal { source_table: table.to_string(), reason };
-    let mut key = key_shape(rows).ok_or_else(|| refused("row keys hold bytes that are no text"))?;
-    let family_of = |name: &str| schema.families.iter().find(|family| family.name == name);
-    let kind_of = |name: &str| family_of(name).map(|family| family.kind).unwrap_or_default();
-    let shapes = family_shapes(rows, kind_of);
+    let mut key = key_shape(rows).ok_or_else(|| BigtableError::NoProposal {
+        source_table: table.to_string(),
+        reason: "row keys hold bytes that are no text",
+    })?;
+    let known: BTreeMap<&str, &SourceFamily> =
+        schema.families.iter().map(|family| (family.name.as_str(), family)).collect();
+    let shapes = family_shapes(rows, |name| known.get(name).map(|family| family.kind).unwrap_or_default());
     // A record at timestamp 0 would print its own time into the key.
-    let of_zero = |shape: &FamilyShape| matches!(shape.others, Others::Names(_, true) | Others::Bytes(_, true));
-    key.has_cell_time &= !shapes.values().any(of_zero);
+    key.has_cell_time &= !shapes.values().any(|shape| shape.others.are_at_zero());
+
     // Without any other timestamp, 0 is the time of all records.
     let has_times = rows.iter().flat_map(|row| &row.cells).any(|cell| cell.timestamp > 0);
     let mut draft = Draft { table: quoted(table.id()), has_times, is_micros: schema.is_micros, ..Draft::default() };
     let row_key = draft.row_key(&key, rows);
     for (name, shape) in &shapes {
-        draft.family(name, shape, kind_of(name), family_of(name).and_then(|family| family.rule.as_deref()));
+        let family = known.get(name.as_str());
+        let rule = family.and_then(|family| family.rule.as_deref());
+        draft.family(name, shape, family.map(|family| family.kind).unwrap_or_default(), rule);
     }
+
     // Cells of two windows that are equal have no order, so rows with timestamp 0 must lie in one.
     draft.has_one_window = draft.has_zeros && !key.shows_day();
     for family in schema.families.iter().filter(|family| !shapes.contains_key(&family.name)) {
         draft.notes.push(format!("family {} has no cells in the sample, so it has no columns here", family.name));
     }
     draft.notes.push(format!("found in a sample of {} rows", rows.len()));
+
     let directory = format!("pulled/{job}");
     Ok(TableProposal {
         text: draft.text(job, table, &directory, &row_key),
@@ -135,10 +143,12 @@ impl Draft {
         name
     }
 
+    /// The template of the row key, whose columns become fields of the source.
     fn row_key(&mut self, key: &KeyShape, rows: &[Row]) -> String {
         let mut parts = Vec::new();
         for (at, part) in key.parts.iter().enumerate() {
             let wanted = format!("key{}", at + 1);
+
             parts.push(match part {
                 Shape::Time(form) if key.has_cell_time => format!("{{ts:{form}}}"),
                 Shape::Time(form) => {
@@ -169,34 +179,35 @@ impl Draft {
     fn family(&mut self, name: &str, shape: &FamilyShape, kind: Merge, rule: Option<&str>) {
         let mut lines = Vec::new();
         let has_times = self.has_times;
-        let timestamp = |is_zero: bool| if is_zero && has_times { ", timestamp = 0" } else { "" };
-        let has_zeros = shape.constants.iter().any(|column| column.is_zero)
-            || matches!(shape.others, Others::Names(_, true) | Others::Bytes(_, true));
+        let has_zeros = shape.constants.iter().any(|column| column.is_zero) || shape.others.are_at_zero();
+        let others_at = if shape.others.are_at_zero() && has_times { AT_ZERO } else { "" };
         self.has_zeros |= has_zeros && has_times && kind.is_newest();
 
         for ConstantColumn { qualifier, value, is_zero } in &shape.constants {
             let value = self.value(qualifier, *value);
-            lines.push(format!("{{ qualifier = {}, {value}{} }}", quoted(&braces(qualifier)), timestamp(*is_zero)));
+            let at = if *is_zero && has_times { AT_ZERO } else { "" };
+            lines.push(format!("{{ qualifier = {}, {value}{at} }}", quoted(&braces(qualifier))));
         }
         match &shape.others {
             Others::Times(form, value) => {
                 let value = self.value(&format!("{name}_value"), *value);
                 lines.push(format!("{{ qualifier = \"{{ts:{form}}}\", {value} }}"));
             }
-            Others::Names(value, is_zero) => {
+            Others::Names(value, _) => {
                 let qualifier = self.field(&format!("{name}_name"), "text", "the qualifier");
                 let value = self.value(&format!("{name}_value"), *value);
-                lines.push(format!("{{ qualifier = \"{{{qualifier}}}\", {value}{} }}", timestamp(*is_zero)));
+                lines.push(format!("{{ qualifier = \"{{{qualifier}}}\", {value}{others_at} }}"));
                 self.notes.push(format!("qualifiers of family {name} hold data: they become the column {qualifier}"));
             }
-            Others::Bytes(value, is_zero) => {
+            Others::Bytes(value, _) => {
                 let qualifier = self.field(&format!("{name}_name"), "text", "the qualifier, in hexadecimal here");
                 let value = self.value(&format!("{name}_value"), *value);
-                lines.push(format!("{{ qualifier = \"{{{qualifier}:hex}}\", {value}{} }}", timestamp(*is_zero)));
+                lines.push(format!("{{ qualifier = \"{{{qualifier}:hex}}\", {value}{others_at} }}"));
                 self.notes.push(format!("qualifiers of family {name} are bytes: they become the column {qualifier}"));
             }
             Others::None => {}
         }
+
         self.families.push_str(&format!("\n[tables.{}.families.{}]\n", self.table, quoted(name)));
         if !kind.is_newest() {
             self.families.push_str(&format!("kind = \"{}\"\n", kind.word()));
@@ -239,6 +250,7 @@ impl Draft {
         for note in &self.notes {
             text.push_str(&format!("# {note}\n"));
         }
+
         text.push_str(&format!(
             "[sources.pulled]\nfiles = [{}] # `tidetable pull {table} --into {job}` writes them\ntime = \"ts\"\n\n\
              [sources.pulled.columns]\nts = \"timestamp\" # of the cells\n",
@@ -248,6 +260,7 @@ impl Draft {
             let comment = if comment.is_empty() { String::new() } else { format!(" # {comment}") };
             text.push_str(&format!("{name} = {}{comment}\n", quoted(kind)));
         }
+
         text.push_str(&format!("\n[tables.{}]\nfrom = \"pulled\"\nrow_key = {}\n", self.table, quoted(row_key)));
         if self.has_one_window {
             text.push_str("window = \"none\" # cells with timestamp 0 are of all times\n");

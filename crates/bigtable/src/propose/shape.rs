@@ -30,20 +30,26 @@ pub(super) enum Shape {
     Padded(usize),
     /// The same text everywhere.
     Constant(String),
-    /// Other text.
+    /// Text without any of these.
     Text,
 }
 
 /// Whether `text` has the form, which printed `time` if that is given, microseconds since the epoch.
 pub(super) fn is_time(form: &str, text: &str, time: Option<i64>) -> bool {
-    let number = || text.parse::<i64>().ok().filter(|number| *number >= 0);
-    let millis = match form {
-        "s" => number().filter(|_| text.len() == 10).map(|number| number.saturating_mul(1000)),
-        "ms" => number().filter(|_| text.len() == 13),
-        "us" => number().filter(|_| text.len() == 16).map(|number| number / 1000),
-        "ms-reversed" => number().filter(|_| text.len() == 19).and_then(|number| i64::MAX.checked_sub(number)),
+    let width = match form {
+        "s" => 10,
+        "ms" => 13,
+        "us" => 16,
+        "ms-reversed" => 19,
         format => return is_formatted(format, text, time),
     };
+    let number = text.parse::<i64>().ok().filter(|number| *number >= 0 && text.len() == width);
+    let millis = number.map(|number| match form {
+        "s" => number.saturating_mul(1000),
+        "us" => number / 1000,
+        "ms-reversed" => i64::MAX - number,
+        _ => number,
+    });
     let Some(millis) = millis.filter(|millis| TIMES.contains(millis)) else { return false };
     let unit = if form == "s" { 1000 } else { 1 };
     time.is_none_or(|time| time.div_euclid(1000) / unit == millis / unit)
@@ -69,12 +75,15 @@ fn is_formatted(format: &str, text: &str, time: Option<i64>) -> bool {
 
 /// The form of times that all of `texts` have; each with the time that it goes with, if there is one.
 pub(super) fn time_form(texts: &[(&str, Option<i64>)]) -> Option<String> {
-    let forms = ["ms-reversed", "us", "ms", "s"].into_iter().chain(FORMATS.map(|(format, _)| format));
-    let all = |form: &&str| texts.iter().all(|(text, time)| is_time(form, text, *time));
-    if texts.is_empty() { None } else { forms.into_iter().find(all).map(str::to_owned) }
+    if texts.is_empty() {
+        return None;
+    }
+    let mut forms = ["ms-reversed", "us", "ms", "s"].into_iter().chain(FORMATS.map(|(format, _)| format));
+    let form = forms.find(|form| texts.iter().all(|(text, time)| is_time(form, text, *time)));
+    form.map(str::to_owned)
 }
 
-/// The shape of texts that are no times.
+/// The shape of texts that are not times.
 pub(super) fn shape(texts: &[&str]) -> Shape {
     let Some(first) = texts.first() else { return Shape::Text };
     if texts.len() > 1 && texts.iter().all(|text| text == first) {
@@ -82,12 +91,12 @@ pub(super) fn shape(texts: &[&str]) -> Shape {
     }
     let width = first.len();
     let is_fixed = texts.iter().all(|text| text.len() == width);
-    let is_digits = |text: &&str| !text.is_empty() && text.len() < 20 && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_plain = |text: &&str| is_digits(text) && (text.len() == 1 || !text.starts_with('0'));
-    if texts.iter().all(is_plain) {
+
+    let are_numbers = texts.iter().all(|text| text.len() < 20 && is_digits(text));
+    if are_numbers && texts.iter().all(|text| text.len() == 1 || !text.starts_with('0')) {
         return Shape::Integer(None);
     }
-    if is_fixed && width <= 19 && texts.iter().all(is_digits) {
+    if are_numbers && is_fixed && width <= 19 {
         return Shape::Integer(Some(width));
     }
     if is_fixed && texts.iter().any(|text| text.ends_with(' ')) {
@@ -98,28 +107,35 @@ pub(super) fn shape(texts: &[&str]) -> Shape {
 
 /// The type of values that are text.
 pub(super) fn value_type(texts: &[&str]) -> FieldType {
-    let all = |fits: &dyn Fn(&str) -> bool| !texts.is_empty() && texts.iter().all(|text| fits(text));
-    let is_integer = |text: &str| text.parse::<i64>().is_ok_and(|number| number.to_string() == *text);
-    if all(&is_integer) {
+    let Some(first) = texts.first() else { return FieldType::Text };
+    if texts.iter().all(|text| text.parse::<i64>().is_ok_and(|number| number.to_string() == **text)) {
         return FieldType::Int64;
     }
-    let scale = |text: &str| text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
-    let is_decimal = |text: &str| {
-        let digits = text.strip_prefix('-').unwrap_or(text);
-        let parts: Vec<&str> = digits.split('.').collect();
-        let is_digits = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        parts.len() == 2 && parts.iter().all(is_digits) && digits.len() < 30
-    };
-    let first = texts.first().map_or(0, |text| scale(text));
+
     // All with as many digits after the point, one of them a zero at the end: floats are not written so.
     let ends_by_zero = texts.iter().any(|text| text.ends_with('0'));
-    if all(&|text| is_decimal(text) && scale(text) == first) && ends_by_zero {
-        return FieldType::Decimal { precision: 38, scale: u8::try_from(first).unwrap_or(0) };
+    if let Some(scale) = scale_of(first).filter(|_| ends_by_zero)
+        && texts.iter().all(|text| scale_of(text) == Some(scale))
+    {
+        return FieldType::Decimal { precision: 38, scale: u8::try_from(scale).unwrap_or(0) };
     }
-    if all(&|text| text.parse::<f64>().is_ok()) {
+
+    if texts.iter().all(|text| text.parse::<f64>().is_ok()) {
         return FieldType::Float64;
     }
-    if all(&|text| matches!(text, "true" | "false")) { FieldType::Bool } else { FieldType::Text }
+    let are_bools = texts.iter().all(|text| matches!(*text, "true" | "false"));
+    if are_bools { FieldType::Bool } else { FieldType::Text }
+}
+
+/// The digits after the point of a decimal number of fewer than 30 characters, with digits on both sides of the point.
+fn scale_of(text: &str) -> Option<usize> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.')?;
+    (is_digits(whole) && is_digits(fraction) && digits.len() < 30).then_some(fraction.len())
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ const GROUP_ROWS: usize = 1 << 17;
 pub enum Decoder {
     /// As records of a source.
     Records(RecordDecoder),
-    /// Cell by cell.
+    /// Cell by cell, with keys, qualifiers and values in hexadecimal.
     Raw(RawDecoder),
 }
 
@@ -72,10 +72,10 @@ impl Decoder {
     }
 }
 
-/// Decoded rows.
+/// What became of some rows: records, and what could not be decoded.
 #[derive(Debug)]
 pub struct Decoded {
-    /// Their records.
+    /// The records of rows that were decoded, in key order.
     pub batches: Vec<RecordBatch>,
     /// What could not be decoded, at most once for each row.
     pub undecoded: Vec<Undecoded>,
@@ -84,11 +84,11 @@ pub struct Decoded {
 /// A row that could not be decoded, or cells of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undecoded {
-    /// Its key.
+    /// The row's key, as bytes.
     pub key: Bytes,
     /// Cells that are left out.
     pub cells: u64,
-    /// Why.
+    /// Why, as `rejected.jsonl` has it.
     pub reason: String,
 }
 
@@ -101,9 +101,9 @@ impl Undecoded {
 /// A pull of a table.
 #[derive(Debug, Clone)]
 pub struct Pull {
-    /// The client.
+    /// Reads the table.
     pub client: Client,
-    /// The table.
+    /// The table in Bigtable that is pulled.
     pub source: TableName,
     /// What is read of it.
     pub selection: PullSelection,
@@ -124,9 +124,9 @@ pub struct Pull {
 /// What a pull did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullReport {
-    /// Its counts.
+    /// What was read and written, by this pull and those that it went on from.
     pub counts: PullCounts,
-    /// Files with records.
+    /// The number of files that have records.
     pub files: usize,
     /// Parts that a pull before it had read.
     pub kept: usize,
@@ -154,12 +154,12 @@ impl Pull {
         if self.replaces || held.list.source.is_empty() || self.is_of_same(&held) {
             return Ok(());
         }
-        let is_raw = |raw: bool| if raw { ", cell by cell" } else { "" };
+        let [held_form, asked_form] = [held.list.raw, self.is_raw()].map(|raw| if raw { ", cell by cell" } else { "" });
         let selection = if held.selection.is_empty() { "another selection" } else { &held.selection };
         Err(BigtableError::OtherPull {
             directory: self.directory.clone(),
-            held: format!("{selection} of {}{}", held.list.table(), is_raw(held.list.raw)),
-            asked: format!("{} of {}{}", self.selection, self.source, is_raw(self.is_raw())),
+            held: format!("{selection} of {}{held_form}", held.list.table()),
+            asked: format!("{} of {}{asked_form}", self.selection, self.source),
         })
     }
 
@@ -174,6 +174,7 @@ impl Pull {
         let files = self.directory.join(&state.directory);
         std::fs::create_dir_all(&files).map_err(|source| self.failed(source))?;
         state.save(&self.directory, PULL_UNDER_WAY)?;
+
         let parts = state.parts.clone().into_iter().enumerate();
         let open: Vec<(usize, PullPart)> = parts.filter(|(_, part)| part.counts.is_none()).collect();
         let state = Mutex::new(state);
@@ -192,6 +193,7 @@ impl Pull {
             }
         });
         runtime.block_on(work.buffer_unordered(self.workers.max(1)).try_collect::<Vec<()>>())?;
+
         state::sync_directory(&files)?;
         let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(Pulled { directory: self.directory.clone(), state, kept })
@@ -207,17 +209,19 @@ impl Pull {
             families: self.decoder.families(),
             ..PullList::default()
         };
+
         let under_way = PullState::load(&self.directory, PULL_UNDER_WAY)?;
         if let Some(mut known) = under_way.filter(|known| self.is_of_same(known) && known.columns == columns) {
             let files = self.directory.join(&known.directory);
             for (at, part) in known.parts.iter_mut().enumerate() {
-                let has_file = |counts: &PullCounts| counts.records == 0 || files.join(state::part_name(at)).exists();
-                part.counts = part.counts.filter(has_file);
+                let has_file = files.join(state::part_name(at)).exists();
+                part.counts = part.counts.filter(|counts| counts.records == 0 || has_file);
             }
             known.list = list;
             let kept = known.parts.iter().filter(|part| part.counts.is_some()).count();
             return Ok((known, kept));
         }
+
         let listed = PullState::load(&self.directory, PULL_LIST)?;
         let parts = match listed.filter(|listed| self.is_of_same(listed) && !listed.parts.is_empty()) {
             // The same ranges, so that inputs keep their names.
@@ -274,13 +278,14 @@ impl Pull {
 
     /// Writes all rows of a stream. Returns lines of those that could not be decoded.
     fn write(&self, mut stream: RowStream, path: &Path) -> Result<(PullCounts, Vec<u8>)> {
-        let failed = |source| BigtableError::File { path: path.to_owned(), source };
-        let file = std::fs::File::create(path).map_err(failed)?;
+        let file = std::fs::File::create(path);
+        let file = file.map_err(|source| BigtableError::File { path: path.to_owned(), source })?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_max_row_group_row_count(Some(GROUP_ROWS))
             .build();
         let mut writer = ArrowWriter::try_new(file, Arc::clone(self.decoder.schema()), Some(properties))?;
+
         let (mut counts, mut rejected) = (PullCounts::default(), Vec::new());
         while let Some(rows) = stream.blocking_recv() {
             if let Some(stopped) = self.stop.asked() {
@@ -304,8 +309,9 @@ impl Pull {
                 rejected.push(b'\n');
             }
         }
-        let file = writer.into_inner()?;
-        file.sync_all().map_err(failed)?;
+
+        let synced = writer.into_inner()?.sync_all();
+        synced.map_err(|source| BigtableError::File { path: path.to_owned(), source })?;
         Ok((counts, rejected))
     }
 }
@@ -316,10 +322,15 @@ impl Pulled {
     /// # Errors
     /// If the list cannot be written; then that of the pull before stands.
     pub fn publish(mut self) -> Result<PullReport> {
-        let written = |part: &PullPart| part.counts.is_some_and(|counts| counts.records > 0);
-        let parts = self.state.parts.iter().enumerate().filter(|(_, part)| written(part));
-        let file = |at: usize| (state::part_name(at), format!("{}/{}", self.state.directory, state::part_name(at)));
-        self.state.list.files = parts.map(|(at, _)| file(at)).collect();
+        self.state.list.files.clear();
+        for (at, part) in self.state.parts.iter().enumerate() {
+            if part.counts.is_some_and(|counts| counts.records > 0) {
+                let name = state::part_name(at);
+                let path = format!("{}/{name}", self.state.directory);
+                self.state.list.files.insert(name, path);
+            }
+        }
+
         let rejected = self.join_rejects()?;
         self.state.save(&self.directory, PULL_LIST)?;
         self.clean();

@@ -17,7 +17,7 @@ pub const RAW_COLUMNS: [&str; 3] = ["row_key", "qualifier", "timestamp"];
 /// A family of cells that are kept as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RawFamily {
-    /// Its id.
+    /// The id of the family in Bigtable.
     pub name: String,
     /// The column of its values.
     pub column: String,
@@ -38,7 +38,7 @@ pub struct RawDecoder {
 
 /// The values of a family.
 enum Values {
-    /// Bytes, in hexadecimal.
+    /// Any bytes, which are written in hexadecimal.
     Bytes(StringBuilder),
     /// States of sums, minima and maxima.
     Integers(Int64Builder),
@@ -68,15 +68,15 @@ impl RawDecoder {
         Self { families, is_micros, schema: Arc::new(Schema::new(fields)) }
     }
 
-    /// The columns.
+    /// The columns of its files: [`RAW_COLUMNS`], then one for each family.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
     /// The families with their columns, as the list of a pull has them.
     pub(crate) fn pulled_families(&self) -> Vec<PulledFamily> {
-        let family = |family: &RawFamily| PulledFamily { name: family.name.clone(), column: family.column.clone() };
-        self.families.iter().map(family).collect()
+        let families = self.families.iter();
+        families.map(|family| PulledFamily { name: family.name.clone(), column: family.column.clone() }).collect()
     }
 
     /// The cells of rows. Cells that do not fit are left out and told with their row.
@@ -87,6 +87,7 @@ impl RawDecoder {
         let (mut keys, mut qualifiers) = (StringBuilder::new(), StringBuilder::new());
         let mut times = TimestampMicrosecondBuilder::new();
         let mut values: Vec<Values> = self.families.iter().map(Values::of).collect();
+
         let mut undecoded = Vec::new();
         for row in rows {
             let key = hex::encode(&row.key);
@@ -109,6 +110,7 @@ impl RawDecoder {
             }
             undecoded.extend(rejected);
         }
+
         let times = times.finish().with_timezone("UTC");
         let mut columns: Vec<ArrayRef> = vec![Arc::new(keys.finish()), Arc::new(qualifiers.finish()), Arc::new(times)];
         columns.extend(values.into_iter().map(Values::finish));

@@ -29,9 +29,9 @@ pub struct RawSchema {
 /// A job whose table keeps cells as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawJob {
-    /// The table.
+    /// The name of that table in the job.
     pub table: String,
-    /// Its source.
+    /// The name of the source that the table is loaded from.
     pub source: String,
     /// The table of Bigtable that the job was made for, if its description still says so.
     pub made_for: Option<String>,
@@ -51,15 +51,17 @@ impl RawJob {
     fn of_table(job: &Job, table: &Table) -> Option<Self> {
         let TableInput::Source(source) = &table.from else { return None };
         let columns: Vec<String> = job.source(source)?.spec.columns.iter().map(|column| column.name.clone()).collect();
-        let has = |wanted: &str| columns.iter().any(|column| column == wanted);
-        if table.spec.row_key != ROW_KEY || !RAW_COLUMNS.into_iter().all(has) {
+        if table.spec.row_key != ROW_KEY || !RAW_COLUMNS.iter().all(|name| columns.iter().any(|column| column == name))
+        {
             return None;
         }
+
         let mut families = Vec::new();
         for family in &table.spec.families {
             let [column] = family.columns.as_slice() else { continue };
             let value = column.value.strip_prefix('{').and_then(|value| value.strip_suffix('}'));
-            let value = value.map(|value| value.strip_suffix(":hex").unwrap_or(value)).filter(|value| has(value));
+            let value = value.map(|value| value.strip_suffix(":hex").unwrap_or(value));
+            let value = value.filter(|value| columns.iter().any(|column| column == value));
             if let (QUALIFIER, Some(value)) = (column.qualifier.as_str(), value) {
                 families.push(RawFamily {
                     name: family.name.clone(),
@@ -69,6 +71,7 @@ impl RawJob {
                 });
             }
         }
+
         let made_for =
             job.description.strip_prefix("The cells of ").and_then(|rest| rest.strip_suffix(", as they are"));
         Some(Self {
@@ -97,8 +100,9 @@ impl RawJob {
 
     /// Families of the job that `table` does not have.
     pub fn gone(&self, table: &SourceTable) -> Vec<RawFamily> {
-        let is_gone = |family: &&RawFamily| !table.families.iter().any(|known| known.name == family.name);
-        self.families.iter().filter(is_gone).cloned().collect()
+        let mut gone = self.families.clone();
+        gone.retain(|family| !table.families.iter().any(|known| known.name == family.name));
+        gone
     }
 
     /// `text`, the job file, with the families of `schema`, and without those that are `gone` and were not edited.
@@ -109,6 +113,7 @@ impl RawJob {
                 file.remove_key(&["sources", &self.source, "columns"], &family.column);
             }
         }
+
         for family in &schema.families {
             let known = self.families.iter().find(|known| known.name == family.name);
             match known {
@@ -121,6 +126,7 @@ impl RawJob {
             file.add_key(&columns, &column_line(family));
             file.append(&family_block(&self.table, family));
         }
+
         if schema.is_micros && !self.is_micros {
             file.remove_key(&["tables", &self.table], "granularity");
             file.add_key(&["tables", &self.table], MICROS_LINE);
@@ -160,6 +166,7 @@ impl RawSchema {
         for family in &self.families {
             let _ = writeln!(text, "{}", column_line(family));
         }
+
         let micros = if self.is_micros { format!("{MICROS_LINE}\n") } else { String::new() };
         let _ = write!(
             text,
@@ -253,8 +260,9 @@ impl JobText {
     /// Puts a line behind the others of a section.
     fn add_key(&mut self, path: &[&str], line: &str) {
         let Some(section) = self.section(path) else { return };
-        let is_entry = |line: &String| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-        let after = section.lines.iter().rposition(is_entry).map_or(section.lines.len(), |last| last + 1);
+        let mut lines = section.lines.iter();
+        let last = lines.rposition(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+        let after = last.map_or(section.lines.len(), |last| last + 1);
         section.lines.insert(after, line.to_owned());
     }
 
@@ -267,13 +275,8 @@ impl JobText {
     /// Removes the section of a family, unless it has lines of the user. Returns whether it is gone.
     fn remove_family(&mut self, table: &str, family: &str) -> bool {
         let path = ["tables", table, "families", family];
-        let is_own = |line: &String| {
-            let line = line.trim();
-            let is_made = line.starts_with(RULE_COMMENT) || is_key(line, "kind") || is_key(line, "columns");
-            line.is_empty() || header(line).is_some() || is_made
-        };
         let Some(at) = self.sections.iter().position(|section| section.path == path) else { return false };
-        let is_made = self.sections.get(at).is_some_and(|section| section.lines.iter().all(is_own));
+        let is_made = self.sections.get(at).is_some_and(|section| section.lines.iter().all(|line| is_made(line)));
         if is_made {
             self.sections.remove(at);
         }
@@ -292,6 +295,13 @@ impl JobText {
         let lines = self.sections.iter().flat_map(|section| &section.lines);
         lines.fold(String::new(), |text, line| text + line + "\n")
     }
+}
+
+/// Whether a line of a family's section is one that [`family_block`] writes.
+fn is_made(line: &str) -> bool {
+    let line = line.trim();
+    let is_entry = line.starts_with(RULE_COMMENT) || is_key(line, "kind") || is_key(line, "columns");
+    line.is_empty() || header(line).is_some() || is_entry
 }
 
 /// Whether a line gives the key `name` a value.

@@ -62,6 +62,7 @@ impl RecordDecoder {
         Ok(out)
     }
 
+    /// Decodes rows all at once; if that fails, halves of them, until the row at fault is alone.
     fn decode_into(&self, rows: &[Row], out: &mut Decoded) -> Result<()> {
         let mut parser = BlockParser::new(&self.layout);
         let mut taken: Vec<&Row> = Vec::with_capacity(rows.len());
@@ -89,33 +90,13 @@ impl RecordDecoder {
         if taken.is_empty() {
             return Ok(());
         }
+
         let block = parser.finish()?;
         let all: Vec<usize> = (0..self.layout.records_schema().fields().len()).collect();
         let decoded =
             self.layout.decode_rows(&block, &[]).and_then(|rows| Ok((rows.ends, self.layout.decode(block, &all)?)));
         match decoded {
-            Ok((ends, batch)) => {
-                let mut batch = self.as_source(&batch)?;
-                let mut kept = vec![true; batch.num_rows()];
-                let mut before = 0;
-                for (row, end) in taken.iter().zip(ends) {
-                    let records = before as usize..end as usize;
-                    before = end;
-                    if records.is_empty() {
-                        out.undecoded.push(Undecoded::of(row, "its cells make no record".to_owned()));
-                    } else if let Some(family) = self.unsummed(row, &mut batch, records.clone())? {
-                        let reason = format!("the sums of family {family} are not those of its records");
-                        out.undecoded.push(Undecoded::of(row, reason));
-                        kept.get_mut(records).into_iter().flatten().for_each(|kept| *kept = false);
-                    }
-                }
-                if kept.contains(&false) {
-                    batch = filter_record_batch(&batch, &BooleanArray::from(kept))?;
-                }
-                if batch.num_rows() > 0 {
-                    out.batches.push(batch);
-                }
-            }
+            Ok((ends, batch)) => self.keep_summed(&taken, &ends, &batch, out)?,
             Err(error) => match taken.as_slice() {
                 [only] => out.undecoded.push(Undecoded::of(only, error.to_string())),
                 // One of them is at fault.
@@ -131,6 +112,32 @@ impl RecordDecoder {
         Ok(())
     }
 
+    /// Adds the records of `rows`, which end at `ends` in `batch`, but for those of rows whose sums are not theirs.
+    fn keep_summed(&self, rows: &[&Row], ends: &[u32], batch: &RecordBatch, out: &mut Decoded) -> Result<()> {
+        let mut batch = self.as_source(batch)?;
+        let mut kept = vec![true; batch.num_rows()];
+        let mut before = 0;
+        for (row, end) in rows.iter().zip(ends) {
+            let records = before as usize..*end as usize;
+            before = *end;
+            if records.is_empty() {
+                out.undecoded.push(Undecoded::of(row, "its cells make no record".to_owned()));
+            } else if let Some(family) = self.unsummed(row, &mut batch, records.clone())? {
+                let reason = format!("the sums of family {family} are not those of its records");
+                out.undecoded.push(Undecoded::of(row, reason));
+                kept.get_mut(records).into_iter().flatten().for_each(|kept| *kept = false);
+            }
+        }
+
+        if kept.contains(&false) {
+            batch = filter_record_batch(&batch, &BooleanArray::from(kept))?;
+        }
+        if batch.num_rows() > 0 {
+            out.batches.push(batch);
+        }
+        Ok(())
+    }
+
     /// The family whose sums in `row` are not those of its records, which a load adds up. A sum of the whole row stands in
     /// all its records: only the first keeps it.
     fn unsummed(&self, row: &Row, batch: &mut RecordBatch, records: Range<usize>) -> Result<Option<&str>> {
@@ -139,8 +146,8 @@ impl RecordDecoder {
             if cells.peek().is_none() {
                 continue;
             }
-            let state = |cell: &Cell| <[u8; 8]>::try_from(cell.value.as_ref()).map(i64::from_be_bytes).unwrap_or(0);
-            let expected: i128 = cells.map(|cell| i128::from(state(cell))).sum();
+            let states = cells.map(|cell| <[u8; 8]>::try_from(cell.value.as_ref()).unwrap_or_default());
+            let expected: i128 = states.map(|state| i128::from(i64::from_be_bytes(state))).sum();
             if total(batch, &sum.field, records.clone()) != expected && sum.is_alone {
                 *batch = only_first(batch, &sum.field, records.clone())?;
             }
@@ -155,17 +162,18 @@ impl RecordDecoder {
     fn as_source(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let unpivot = &self.layout.spec().unpivot;
         let metric = if unpivot.is_empty() { None } else { batch.column_by_name("metric") };
-        let column = |field: &Arc<Field>| -> Result<ArrayRef> {
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
+        for field in self.schema.fields() {
             if let (Some(metric), true) = (metric, unpivot.contains(field.name())) {
-                return of_metric(metric.as_ref(), batch.column_by_name("value"), field);
+                columns.push(of_metric(metric.as_ref(), batch.column_by_name("value"), field)?);
+                continue;
             }
-            match batch.column_by_name(field.name()) {
-                Some(column) if column.data_type() == field.data_type() => Ok(Arc::clone(column)),
-                Some(column) => Ok(arrow::compute::cast(column, field.data_type())?),
-                None => Ok(new_null_array(field.data_type(), batch.num_rows())),
-            }
-        };
-        let columns = self.schema.fields().iter().map(column).collect::<Result<Vec<ArrayRef>>>()?;
+            columns.push(match batch.column_by_name(field.name()) {
+                Some(column) if column.data_type() == field.data_type() => Arc::clone(column),
+                Some(column) => arrow::compute::cast(column, field.data_type())?,
+                None => new_null_array(field.data_type(), batch.num_rows()),
+            });
+        }
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
 }
@@ -219,8 +227,8 @@ fn only_first(batch: &RecordBatch, field: &str, records: Range<usize>) -> Result
     let mut columns = batch.columns().to_vec();
     if let Some(column) = columns.get_mut(at) {
         let first = records.clone().find(|record| column.is_valid(*record));
-        let is_again = |record: usize| records.contains(&record) && Some(record) != first;
-        let again: BooleanArray = (0..column.len()).map(|record| Some(is_again(record))).collect();
+        let again = (0..column.len()).map(|record| Some(records.contains(&record) && Some(record) != first));
+        let again: BooleanArray = again.collect();
         *column = nullif(column, &again)?;
     }
     Ok(RecordBatch::try_new(batch.schema(), columns)?)
@@ -232,8 +240,8 @@ fn of_metric(metric: &dyn Array, value: Option<&ArrayRef>, field: &Field) -> Res
     let Some(names) = metric.as_string_opt::<i32>() else {
         return Ok(new_null_array(field.data_type(), metric.len()));
     };
-    let at = |(at, name): (usize, Option<&str>)| (name == Some(field.name())).then_some(at as u32);
-    let indices: UInt32Array = names.iter().enumerate().map(at).collect();
+    let places = names.iter().enumerate().map(|(at, name)| (name == Some(field.name())).then_some(at as u32));
+    let indices: UInt32Array = places.collect();
     let taken = take(value.as_ref(), &indices, None)?;
     if taken.data_type() == field.data_type() {
         Ok(taken)

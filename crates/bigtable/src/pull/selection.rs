@@ -13,7 +13,7 @@ use crate::proto::data::{RowFilter, TimestampRange};
 /// Lists of pulls of earlier builds hold its `Debug` form, so that names and order of the fields stay.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PullSelection {
-    /// Row keys.
+    /// The row keys that are pulled.
     pub range: KeyRange,
     /// Only cells of these families; all if empty.
     pub families: Vec<String>,
@@ -47,6 +47,7 @@ impl PullSelection {
         if let Some(most) = self.versions {
             filters.push(Filter::CellsPerColumnLimitFilter(i32::try_from(most).unwrap_or(i32::MAX)));
         }
+
         let mut filters: Vec<RowFilter> =
             filters.into_iter().map(|filter| RowFilter { filter: Some(filter) }).collect();
         match filters.len() {

@@ -32,7 +32,7 @@ pub struct PullState {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PullPart {
-    /// First row key.
+    /// The first row key of the range; empty for the first of all.
     #[serde(with = "hex::serde")]
     pub start: Vec<u8>,
     /// The row key after it; empty for none.
@@ -46,11 +46,11 @@ pub struct PullPart {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PullCounts {
-    /// Rows read.
+    /// Rows that were read.
     pub rows: u64,
-    /// Cells read.
+    /// Cells of these rows, as far as they were selected.
     pub cells: u64,
-    /// Records written.
+    /// Records that were written into files.
     pub records: u64,
     /// Rows of which something could not be written.
     pub rejected: u64,
@@ -59,7 +59,7 @@ pub struct PullCounts {
 }
 
 impl PullCounts {
-    /// Adds `other`.
+    /// Adds the counts of other rows.
     pub fn add(&mut self, other: &Self) {
         self.rows += other.rows;
         self.cells += other.cells;

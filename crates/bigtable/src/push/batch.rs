@@ -18,7 +18,7 @@ pub(crate) struct BatchLimits {
     pub(crate) mutations: usize,
     /// Bytes, which one cell may exceed.
     pub(crate) bytes: usize,
-    /// Rows.
+    /// Rows, each of them an entry.
     pub(crate) rows: usize,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Batch {
     pub(crate) entries: Vec<(Bytes, Range<usize>)>,
     /// Entries that merge cells of aggregate families, by index.
     pub(crate) merges: BTreeMap<usize, MergeRow>,
-    /// What it writes.
+    /// The rows and cells that its entries write and delete.
     pub(crate) counts: PushCounts,
 }
 
@@ -79,8 +79,8 @@ impl BatchWriter {
 
     /// Deletes a cell of the current row.
     pub(crate) fn delete(&mut self, family: &str, qualifier: &[u8], timestamp: i64) {
-        let range = (timestamp, timestamp.saturating_add(self.granularity));
-        put_delete_cell(family, qualifier, range, &mut self.row);
+        let times = timestamp..timestamp.saturating_add(self.granularity);
+        put_delete_cell(family, qualifier, times, &mut self.row);
         self.row_mutations += 1;
         self.row_counts.deleted += 1;
     }

@@ -35,9 +35,9 @@ pub(crate) struct MergeRow {
 /// What the cells of a row in the target say of an attempt to merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Attempted {
-    /// It was applied.
+    /// All cells are as the attempt leaves them.
     Applied,
-    /// It was not.
+    /// The attempt was not applied, so the entry is sent again.
     Missing,
     /// Neither: someone else writes, too. The cell, and its value.
     Foreign(MergedCell, Option<Bytes>),
@@ -47,7 +47,6 @@ pub(crate) enum Attempted {
 /// sinks.
 pub(crate) fn state_between(kind: Kind, before: Option<&[u8]>, after: &[u8]) -> Option<Bytes> {
     let Some(before) = before else { return Some(Bytes::copy_from_slice(after)) };
-    let number = |bytes: &[u8]| bytes.try_into().ok().map(i64::from_be_bytes);
     match kind {
         Kind::Sum => {
             let difference = number(after)?.checked_sub(number(before)?)?;
@@ -64,6 +63,11 @@ pub(crate) fn state_between(kind: Kind, before: Option<&[u8]>, after: &[u8]) -> 
         }
         Kind::Newest => None,
     }
+}
+
+/// The state of a sum, minimum or maximum; `None` if it has another length than eight bytes.
+fn number(state: &[u8]) -> Option<i64> {
+    state.try_into().ok().map(i64::from_be_bytes)
 }
 
 impl MergeRow {
@@ -124,17 +128,16 @@ fn raw(bytes: Bytes) -> Value {
 
 /// The token of an entry: the same for its repetitions, another for each entry of each push.
 fn token(push: &str, key: &[u8], cells: &[MergedCell]) -> u128 {
+    let timestamps: Vec<[u8; 8]> = cells.iter().map(|cell| cell.timestamp.to_be_bytes()).collect();
+    let mut parts: Vec<&[u8]> = vec![push.as_bytes(), key];
+    for (cell, timestamp) in cells.iter().zip(&timestamps) {
+        parts.extend([cell.family.as_bytes(), &*cell.qualifier, timestamp.as_slice()]);
+    }
+
     let mut text = Vec::new();
-    let mut add = |bytes: &[u8]| {
-        text.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
-        text.extend_from_slice(bytes);
-    };
-    add(push.as_bytes());
-    add(key);
-    for cell in cells {
-        add(cell.family.as_bytes());
-        add(&cell.qualifier);
-        add(&cell.timestamp.to_be_bytes());
+    for part in parts {
+        text.extend_from_slice(&(part.len() as u64).to_be_bytes());
+        text.extend_from_slice(part);
     }
     xxh3_128(&text)
 }

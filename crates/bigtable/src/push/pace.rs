@@ -16,7 +16,7 @@ const RATES: (f64, f64) = (0.1, 100_000.0);
 /// The least time between two steps, unless the service names another.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Paces requests.
+/// Paces requests: by a bound of the user in rows, and by what the service asks for in requests.
 #[derive(Debug)]
 pub(crate) struct Pace {
     /// Rows a second; `None` for no bound.
@@ -85,6 +85,7 @@ impl Pace {
             }
             return;
         };
+
         let factor = match said {
             Some(info) => {
                 let period = info.period.as_ref().and_then(|period| u64::try_from(period.seconds).ok());

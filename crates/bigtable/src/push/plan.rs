@@ -26,7 +26,7 @@ const FEW_CELLS: u64 = 50_000;
 /// What a push would do, and why.
 #[derive(Debug, Clone)]
 pub struct PushPlan {
-    /// The target.
+    /// The table in Bigtable that is written.
     pub target: TableName,
     /// The version that is pushed.
     pub version: u64,
@@ -63,7 +63,7 @@ impl PushPlan {
 /// The choices of the user.
 #[derive(Debug, Clone, Default)]
 pub struct PushChoices {
-    /// Row keys.
+    /// The row keys that are pushed.
     pub range: KeyRange,
     /// The version that the target is known to hold.
     pub changed_since: Option<u64>,
@@ -81,6 +81,13 @@ pub(crate) struct Found<'a> {
     pub(crate) table: Option<&'a Table>,
     /// Keys at which the service cuts it.
     pub(crate) sampled: Vec<Bytes>,
+}
+
+/// How a push runs: its name, and how many ranges of keys are worked on at a time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Runs<'a> {
+    pub(crate) push: &'a str,
+    pub(crate) workers: usize,
 }
 
 /// The id of the state of a push.
@@ -101,8 +108,9 @@ pub(crate) fn plan(
     store: &Store,
     newest: Snapshot,
     target: &TableName,
-    (choices, found): (&PushChoices, &Found<'_>),
-    (push, workers): (&str, usize),
+    choices: &PushChoices,
+    found: &Found<'_>,
+    runs: Runs<'_>,
 ) -> Result<PushPlan> {
     let name = newest.table().name().to_owned();
     let id = state_id(target, &choices.range);
@@ -115,6 +123,7 @@ pub(crate) fn plan(
         end: choices.range.end.clone().unwrap_or_default(),
         ..PushState::default()
     });
+
     let decided = decide(&newest, &state, choices, found.table.is_some(), &mut notes);
     let (version, base, resumes) = decided.map_err(|version| BigtableError::VersionGone {
         table: name.clone(),
@@ -128,11 +137,13 @@ pub(crate) fn plan(
         }
         PushBase::Nothing | PushBase::Target => None,
     };
+
     let mut schema = TableSchema::of(&snapshot)?;
     if choices.create {
         schema.look_at_sketches(&snapshot)?;
     }
-    let families = missing(&schema, target, found.table, (choices.create, &mut notes))?;
+    let families = missing(&schema, target, found.table, choices.create, &mut notes)?;
+
     let weights = weights(&snapshot, &choices.range)?;
     let cells = weights.iter().map(|(_, cells)| cells).sum();
     let splits = match found.table {
@@ -142,14 +153,15 @@ pub(crate) fn plan(
     let progress = match state.running.clone().filter(|_| resumes) {
         Some(running) => running,
         None => {
-            let parts = if cells < FEW_CELLS { 1 } else { workers * RANGES_EACH };
+            let parts = if cells < FEW_CELLS { 1 } else { runs.workers * RANGES_EACH };
             let mut cuts = equal_splits(&weights, parts as u64, &choices.range.start);
             cuts.extend(thinned(found.sampled.clone(), MOST_RANGES - cuts.len().min(MOST_RANGES / 2)));
             cuts.extend(splits.iter().cloned());
             let ranges = ranges(&choices.range, cuts);
-            PushProgress { push: push.to_owned(), version, base, ranges, ..PushProgress::default() }
+            PushProgress { push: runs.push.to_owned(), version, base, ranges, ..PushProgress::default() }
         }
     };
+
     let is_done = !resumes && base == PushBase::Version(version);
     Ok(PushPlan {
         target: target.clone(),
@@ -179,30 +191,33 @@ fn decide(
     notes: &mut Vec<String>,
 ) -> Result<(u64, PushBase, bool), u64> {
     let (number, uuid) = (newest.version().number, newest.version().table_uuid.as_str());
-    let is_kept = |version: u64| version == number || newest.table().version(version).is_ok();
+
     if choices.compare {
         return Ok((number, if is_there { PushBase::Target } else { PushBase::Nothing }, false));
     }
     if let Some(since) = choices.changed_since {
-        return if is_kept(since) { Ok((number, PushBase::Version(since), false)) } else { Err(since) };
+        return if is_kept(newest, since) { Ok((number, PushBase::Version(since), false)) } else { Err(since) };
     }
+
     if !is_there {
         if state.version > 0 || state.running.is_some() {
             notes.push("the table was pushed before and is gone: all of it is pushed again".to_owned());
         }
         return Ok((number, PushBase::Nothing, false));
     }
+
     let was_other = !state.table_uuid.is_empty() && state.table_uuid != uuid;
     if was_other {
         notes.push("another table of this name was pushed before: its cells are compared".to_owned());
         return Ok((number, PushBase::Target, false));
     }
+
     if let Some(running) = &state.running {
         let base_is_kept = match running.base {
-            PushBase::Version(base) => is_kept(base),
+            PushBase::Version(base) => is_kept(newest, base),
             PushBase::Nothing | PushBase::Target => true,
         };
-        if is_kept(running.version) && base_is_kept {
+        if is_kept(newest, running.version) && base_is_kept {
             notes.push(format!("the push of version {} did not end: it goes on", running.version));
             return Ok((running.version, running.base, true));
         }
@@ -212,11 +227,17 @@ fn decide(
         ));
         return Ok((number, PushBase::Target, false));
     }
+
     match state.version {
         0 => Ok((number, PushBase::Nothing, false)),
-        before if is_kept(before) => Ok((number, PushBase::Version(before), false)),
+        before if is_kept(newest, before) => Ok((number, PushBase::Version(before), false)),
         before => Err(before),
     }
+}
+
+/// Whether a version of the table of `newest` was not vacuumed.
+fn is_kept(newest: &Snapshot, version: u64) -> bool {
+    version == newest.version().number || newest.table().version(version).is_ok()
 }
 
 fn snapshot_of(store: &Store, table: &str, number: u64) -> Result<Snapshot> {
@@ -239,21 +260,27 @@ fn missing(
     schema: &TableSchema,
     target: &TableName,
     table: Option<&Table>,
-    (may_create, notes): (bool, &mut Vec<String>),
+    may_create: bool,
+    notes: &mut Vec<String>,
 ) -> Result<Vec<(String, String)>> {
-    let described =
-        |name: &String| (name.clone(), schema.families.get(name).map(ToString::to_string).unwrap_or_default());
     let Some(table) = table else {
-        let families = schema.families.keys().map(described).collect();
-        return if may_create { Ok(families) } else { Err(BigtableError::NoTarget { target: target.to_string() }) };
+        let families = schema.families.iter().map(|(name, family)| (name.clone(), family.to_string()));
+        return match may_create {
+            true => Ok(families.collect()),
+            false => Err(BigtableError::NoTarget { target: target.to_string() }),
+        };
     };
     if !schema.fits_timestamps(table) {
         return Err(BigtableError::Granularity { target: target.to_string() });
     }
+
     let mut out = Vec::new();
     for (family, difference) in schema.differences(table) {
         match difference {
-            FamilyDifference::Missing if may_create => out.push(described(&family)),
+            FamilyDifference::Missing if may_create => {
+                let description = schema.families.get(&family).map(ToString::to_string).unwrap_or_default();
+                out.push((family, description));
+            }
             FamilyDifference::Missing => {
                 return Err(BigtableError::NoTargetFamily { target: target.to_string(), family });
             }
@@ -280,15 +307,13 @@ pub(crate) fn changed_ssts(new: &Snapshot, old: &Snapshot) -> Option<Arc<HashSet
     if !separate || after.table.layout != before.table.layout || after.tombstones != before.tombstones {
         return None;
     }
-    let starts: HashSet<i64> = [after, before]
-        .iter()
-        .flat_map(|version| {
-            version.windows.iter().flat_map(|window| {
-                let shared = window.ssts.iter().filter_map(|sst| sst.multi_window.as_ref());
-                shared.flat_map(|shared| shared.windows.iter().copied()).chain([window.start]).collect::<Vec<i64>>()
-            })
-        })
-        .collect();
+
+    let mut starts: HashSet<i64> = HashSet::new();
+    for window in after.windows.iter().chain(&before.windows) {
+        let shared = window.ssts.iter().filter_map(|sst| sst.multi_window.as_ref());
+        starts.extend(shared.flat_map(|shared| shared.windows.iter().copied()).chain([window.start]));
+    }
+
     let mut changed = HashSet::new();
     for start in starts {
         let (new, old) = (of_window(after, start), of_window(before, start));
@@ -302,12 +327,17 @@ pub(crate) fn changed_ssts(new: &Snapshot, old: &Snapshot) -> Option<Arc<HashSet
 
 /// Ids of the SSTs with rows of the window at `start`.
 fn of_window(version: &tidetable_store::Version, start: i64) -> HashSet<String> {
-    let holds = |window: i64, sst: &tidetable_store::Sst| match &sst.multi_window {
-        Some(shared) => shared.windows.contains(&start),
-        None => window == start,
-    };
-    let windows = version.windows.iter();
-    windows
-        .flat_map(|window| window.ssts.iter().filter(|sst| holds(window.start, sst)).map(|sst| sst.id.clone()))
-        .collect()
+    let mut ids = HashSet::new();
+    for window in &version.windows {
+        for sst in &window.ssts {
+            let holds = match &sst.multi_window {
+                Some(shared) => shared.windows.contains(&start),
+                None => window.start == start,
+            };
+            if holds {
+                ids.insert(sst.id.clone());
+            }
+        }
+    }
+    ids
 }

@@ -11,7 +11,7 @@ use tidetable_store::Snapshot;
 use tokio::sync::mpsc;
 
 use crate::cells::{BatchScan, CellBatch};
-use crate::client::{Cell, Client, ReadQuery, Row, TableName};
+use crate::client::{Cell, Client, ReadQuery, TableName};
 use crate::error::{BigtableError, Result};
 use crate::push::batch::{Batch, BatchLimits, BatchWriter};
 use crate::push::merge::{MergeRow, MergedCell};
@@ -50,8 +50,8 @@ impl Work {
     pub(crate) fn produce(&self, range: &KeyRange, sender: &mpsc::Sender<Batch>) -> Result<()> {
         let mut out =
             Producer { work: self, writer: BatchWriter::new(self.limits, self.step), sender, unwanted: false };
-        let of_range = |snapshot: &Snapshot| CellScan { keys: vec![range.clone()], ..CellScan::new(snapshot.clone()) };
-        let scan = of_range(&self.snapshot);
+        let scan = CellScan { keys: vec![range.clone()], ..CellScan::new(self.snapshot.clone()) };
+
         match &self.base {
             Base::Nothing => {
                 let mut failed = Ok(());
@@ -63,7 +63,8 @@ impl Work {
             }
             Base::Version(before, ssts) => {
                 let new = CellScan { ssts: ssts.clone(), ..scan };
-                let old = CellScan { ssts: ssts.clone(), ..of_range(before) };
+                let old = CellScan::new(before.clone());
+                let old = CellScan { keys: vec![range.clone()], ssts: ssts.clone(), ..old };
                 out.pairs(Joined::new(LocalRows::new(new), LocalRows::new(old)))?;
             }
             Base::Target(gc) => {
@@ -77,6 +78,7 @@ impl Work {
                 out.pairs(Joined::new(LocalRows::new(scan), there))?;
             }
         }
+
         let last = out.writer.take();
         out.send(last);
         Ok(())
@@ -109,6 +111,7 @@ impl Producer<'_> {
         let columns = batch.columns();
         let aggregates = &self.work.aggregates;
         let kinds: Vec<Option<Merge>> = columns.iter().map(|column| aggregates.get(&*column.family).copied()).collect();
+
         for row in 0..batch.rows() {
             let key = batch.key(row);
             let mut merged = Vec::new();
@@ -132,6 +135,7 @@ impl Producer<'_> {
                 }
                 self.writer.set(&column.family, &column.qualifier, batch.timestamp(cell), batch.value(cell));
             }
+
             let full = self.writer.end_row(key, true);
             self.pass(full);
             if !merged.is_empty() {
@@ -156,10 +160,10 @@ impl Producer<'_> {
     }
 
     fn pair(&mut self, pair: &Pair) -> Result<()> {
-        let cells = |row: &Option<Row>| row.as_ref().map_or(&[][..], |row| row.cells.as_slice()).to_vec();
-        let (new, old) = (cells(&pair.left), cells(&pair.right));
+        let [new, old] = [&pair.left, &pair.right].map(|row| row.as_ref().map_or(&[][..], |row| row.cells.as_slice()));
         let mut differences = Vec::new();
-        cell_differences(&new, &old, |difference| differences.push(difference));
+        cell_differences(new, old, |difference| differences.push(difference));
+
         let mut merged = Vec::new();
         for difference in differences {
             let (cell, before, after): (&Cell, Option<&Bytes>, Option<&Bytes>) = match difference {
@@ -187,6 +191,7 @@ impl Producer<'_> {
                 None => self.writer.set(&cell.family, &cell.qualifier, cell.timestamp, after),
             }
         }
+
         let full = self.writer.end_row(&pair.key, true);
         self.pass(full);
         if merged.is_empty() { Ok(()) } else { self.merge(&pair.key, merged) }

@@ -21,7 +21,7 @@ use crate::proto::data::RowFilter;
 use crate::proto::data::row_filter::{Chain, Filter};
 use crate::push::batch::{Batch, BatchLimits};
 use crate::push::pace::Pace;
-use crate::push::plan::{Found, PushChoices, PushPlan, changed_ssts, plan, state_id};
+use crate::push::plan::{Found, PushChoices, PushPlan, Runs, changed_ssts, plan, state_id};
 use crate::push::produce::{Base, Work};
 use crate::push::send::BatchSender;
 use crate::push::split::rotated;
@@ -39,13 +39,13 @@ const RENEW_EVERY: Duration = Duration::from_secs(600);
 /// A push of a table into Bigtable.
 #[derive(Debug, Clone)]
 pub struct Push {
-    /// The store.
+    /// The store that has the table, and the record of its pushes.
     pub store: Store,
-    /// The table.
+    /// The name of the table here.
     pub table: String,
-    /// Where it goes.
+    /// The table in Bigtable that is written.
     pub target: TableName,
-    /// The client.
+    /// Writes the target.
     pub client: Client,
     /// The choices of the user.
     pub choices: PushChoices,
@@ -53,7 +53,7 @@ pub struct Push {
     pub rate: Option<f64>,
     /// Ranges of keys at a time.
     pub workers: usize,
-    /// Its name.
+    /// A name that no other push has: tokens of merges and pins are of it.
     pub name: String,
     /// The clock, microseconds since the epoch.
     pub clock: fn() -> i64,
@@ -87,7 +87,8 @@ impl Push {
         })?;
         let sampled = sampled.into_iter().map(|sample| sample.key).filter(|key| !key.is_empty()).collect();
         let found = Found { table: table.as_ref(), sampled };
-        plan(&self.store, snapshot, &self.target, (&self.choices, &found), (&self.name, self.workers))
+        let runs = Runs { push: &self.name, workers: self.workers };
+        plan(&self.store, snapshot, &self.target, &self.choices, &found, runs)
     }
 
     /// Does what `plan` says, and tells `watch` of its counts now and then. Returns the state of the pushes to the target.
@@ -167,16 +168,21 @@ impl Push {
         if plan.creates_table {
             return self.client.create_table(&self.target, plan.schema.table(), &plan.splits).await;
         }
-        let remote = |name: &String| plan.schema.families.get(name).map(|family| family.remote()).unwrap_or_default();
-        let families: Vec<(String, ColumnFamily)> =
-            plan.families.iter().map(|(name, _)| (name.clone(), remote(name))).collect();
+
+        let mut families: Vec<(String, ColumnFamily)> = Vec::with_capacity(plan.families.len());
+        for (name, _) in &plan.families {
+            let family = plan.schema.families.get(name).map(|family| family.remote());
+            families.push((name.clone(), family.unwrap_or_default()));
+        }
         if !families.is_empty() {
             self.client.add_families(&self.target, families).await?;
         }
+
         let names: Vec<&str> = plan.schema.aggregates().map(|(name, _)| name).collect();
         if names.is_empty() || plan.resumes || plan.base != PushBase::Nothing {
             return Ok(());
         }
+
         // What is there would merge with what is pushed.
         let filters = [
             Filter::FamilyNameRegexFilter(names.join("|").replace('.', "\\.")),
@@ -243,6 +249,7 @@ impl Transfer<'_> {
             .buffer_unordered(self.push.workers.max(1))
             .try_collect::<Vec<()>>();
         tokio::pin!(work);
+
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut recorded, mut renewed) = (Instant::now(), Instant::now());
@@ -251,6 +258,7 @@ impl Transfer<'_> {
                 done = &mut work => return done.map(drop),
                 _ = looks.tick() => {}
             }
+
             if let Some(stopped) = self.push.stop.asked() {
                 return Err(BigtableError::Stopped { signal: stopped.0 });
             }
@@ -281,6 +289,7 @@ impl Transfer<'_> {
             keys.start.clone_from(&range.done);
             keys.start.push(0);
         }
+
         let (sender, mut receiver) = mpsc::channel::<Batch>(WAITING);
         let work = Arc::clone(&self.work);
         let producer = tokio::task::spawn_blocking(move || work.produce(&keys, &sender));

@@ -24,13 +24,13 @@ use crate::rows::LocalRows;
 /// The families of a table here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableSchema {
-    /// By id.
+    /// The families by their ids.
     pub families: BTreeMap<String, FamilySchema>,
-    /// Granularity of timestamps.
+    /// The granularity in which timestamps are stored.
     pub granularity: Granularity,
 }
 
-/// A family.
+/// A family of a table here, with what it is in Bigtable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FamilySchema {
     /// Its rule, in cbt's notation.
@@ -53,7 +53,7 @@ pub enum FamilyDifference {
     Rule,
     /// It is an aggregate family of another kind, or none.
     Kind {
-        /// The kind there.
+        /// The word for its kind in Bigtable.
         there: String,
     },
 }
@@ -66,10 +66,6 @@ impl TableSchema {
     pub fn of(snapshot: &Snapshot) -> Result<Self> {
         let version = snapshot.version();
         let spec = &version.table.spec;
-        let is_integer = |name: &str| {
-            let field = version.table.source.fields.iter().find(|field| name.trim_matches(['{', '}']) == field.name);
-            field.is_some_and(|field| matches!(field.kind, FieldType::Int64 | FieldType::UInt64))
-        };
         let mut families = BTreeMap::new();
         for family in &spec.families {
             let gc = version.table.gc.get(&family.name).cloned();
@@ -80,9 +76,12 @@ impl TableSchema {
                 })
             });
             let rule = parsed.transpose()?.and_then(|rule| remote_rule(&rule));
-            let counts_integers = family.columns.first().is_some_and(|column| is_integer(&column.value));
-            let is_state = |value: &str| value.ends_with(":hex}") && family.kind == Merge::Hll;
-            let holds_states = family.columns.first().is_some_and(|column| is_state(&column.value));
+
+            let value = family.columns.first().map(|column| column.value.as_str()).unwrap_or_default();
+            let mut fields = version.table.source.fields.iter();
+            let field = fields.find(|field| value.trim_matches(['{', '}']) == field.name);
+            let counts_integers = field.is_some_and(|field| matches!(field.kind, FieldType::Int64 | FieldType::UInt64));
+            let holds_states = value.ends_with(":hex}") && family.kind == Merge::Hll;
             let known = FamilySchema { gc, kind: family.kind, counts_integers, holds_states, rule };
             families.insert(family.name.clone(), known);
         }
@@ -146,20 +145,21 @@ impl TableSchema {
 
     /// What families of `table` have otherwise, by id.
     pub(crate) fn differences(&self, table: &Table) -> Vec<(String, FamilyDifference)> {
-        let of = |(name, family): (&String, &FamilySchema)| {
+        let mut differences = Vec::new();
+        for (name, family) in &self.families {
             let difference = match table.column_families.get(name) {
-                None => Some(FamilyDifference::Missing),
+                None => FamilyDifference::Missing,
                 Some(there) if merge_of(there) != Some(family.kind) => {
-                    Some(FamilyDifference::Kind { there: kind_of(there).to_owned() })
+                    FamilyDifference::Kind { there: kind_of(there).to_owned() }
                 }
                 Some(there) if there.gc_rule.as_ref().and_then(|rule| rule.rule.as_ref()) != family.rule_kind() => {
-                    Some(FamilyDifference::Rule)
+                    FamilyDifference::Rule
                 }
-                Some(_) => None,
+                Some(_) => continue,
             };
-            difference.map(|difference| (name.clone(), difference))
-        };
-        self.families.iter().filter_map(of).collect()
+            differences.push((name.clone(), difference));
+        }
+        differences
     }
 }
 

@@ -41,6 +41,7 @@ impl BatchSender {
         let mut waiting: Vec<usize> = (0..batch.entries.len()).collect();
         let mut repeat = Repeat::new(&self.client, "MutateRows", &self.target);
         let mut is_unsure = self.repeats;
+
         while !waiting.is_empty() {
             if is_unsure {
                 self.leave_applied(&batch, &mut waiting).await?;
@@ -48,10 +49,12 @@ impl BatchSender {
                     break;
                 }
             }
+
             self.pace.wait(waiting.len()).await;
             counts.requests += 1;
             let pieces = self.pieces(&batch, &waiting);
             let mutated = self.client.mutate_once(&self.target, pieces, waiting.len()).await;
+
             let mut failed: Option<Status> = None;
             let mut left = Vec::new();
             for (entry, outcome) in waiting.iter().zip(mutated.entries) {
@@ -66,6 +69,7 @@ impl BatchSender {
                 repeat.progressed();
             }
             waiting = left;
+
             let is_overloaded = failed.as_ref().is_some_and(|status| {
                 matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded | Code::ResourceExhausted)
             });
@@ -113,10 +117,12 @@ impl BatchSender {
         if unsure.is_empty() {
             return Ok(());
         }
+
         let mut ranges: Vec<KeyRange> = unsure.iter().map(|(_, row)| KeyRange::of_key(&row.entry.row_key)).collect();
         ranges.dedup();
         let rows = self.client.rows(&self.target, ReadQuery { ranges, ..ReadQuery::default() }).await?;
         let rows: BTreeMap<&[u8], &Row> = rows.iter().map(|row| (&*row.key, row)).collect();
+
         let mut applied = Vec::new();
         for (entry, row) in unsure {
             match row.attempted(rows.get(&*row.entry.row_key).copied()) {

@@ -83,9 +83,8 @@ pub(crate) fn thinned(keys: Vec<Bytes>, most: usize) -> Vec<Bytes> {
 /// after the other.
 pub(crate) fn rotated(count: usize, workers: usize) -> Vec<usize> {
     let length = count.div_ceil(workers.max(1)).max(1);
-    let place = |at: usize| (at % length, at / length);
     let mut order: Vec<usize> = (0..count).collect();
-    order.sort_by_key(|at| place(*at));
+    order.sort_by_key(|at| (at % length, at / length));
     order
 }
 

@@ -9,12 +9,19 @@
 //! ```
 //! A cell costs no allocation: an entry is written once, and sent again from the same bytes.
 
+use std::ops::Range;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
 /// Bytes of a length-delimited field.
 fn field_len(tag: u32, len: usize) -> usize {
     key_len(tag) + encoded_len_varint(len as u64) + len
+}
+
+/// Bytes of a length-delimited field that is left out if it is empty, as the language does.
+fn some_len(tag: u32, len: usize) -> usize {
+    if len == 0 { 0 } else { field_len(tag, len) }
 }
 
 fn put_bytes(tag: u32, bytes: &[u8], out: &mut BytesMut) {
@@ -41,8 +48,8 @@ fn put_number(tag: u32, number: i64, out: &mut BytesMut) {
 
 /// Appends a mutation that writes a cell.
 pub(crate) fn put_set_cell(family: &str, qualifier: &[u8], timestamp: i64, value: &[u8], out: &mut BytesMut) {
-    let some = |tag: u32, len: usize| if len == 0 { 0 } else { field_len(tag, len) };
-    let inner = field_len(1, family.len()) + some(2, qualifier.len()) + number_len(3, timestamp) + some(4, value.len());
+    let names_len = field_len(1, family.len()) + some_len(2, qualifier.len());
+    let inner = names_len + number_len(3, timestamp) + some_len(4, value.len());
     put_head(2, field_len(1, inner), out);
     put_head(1, inner, out);
     put_bytes(1, family.as_bytes(), out);
@@ -55,11 +62,10 @@ pub(crate) fn put_set_cell(family: &str, qualifier: &[u8], timestamp: i64, value
     }
 }
 
-/// Appends a mutation that deletes the cells of a column from `start` to before `end`, microseconds.
-pub(crate) fn put_delete_cell(family: &str, qualifier: &[u8], (start, end): (i64, i64), out: &mut BytesMut) {
-    let range = number_len(1, start) + number_len(2, end);
-    let some = if qualifier.is_empty() { 0 } else { field_len(2, qualifier.len()) };
-    let inner = field_len(1, family.len()) + some + field_len(3, range);
+/// Appends a mutation that deletes the cells of a column whose timestamps are within `times`, microseconds.
+pub(crate) fn put_delete_cell(family: &str, qualifier: &[u8], times: Range<i64>, out: &mut BytesMut) {
+    let range = number_len(1, times.start) + number_len(2, times.end);
+    let inner = field_len(1, family.len()) + some_len(2, qualifier.len()) + field_len(3, range);
     put_head(2, field_len(2, inner), out);
     put_head(2, inner, out);
     put_bytes(1, family.as_bytes(), out);
@@ -67,8 +73,8 @@ pub(crate) fn put_delete_cell(family: &str, qualifier: &[u8], (start, end): (i64
         put_bytes(2, qualifier, out);
     }
     put_head(3, range, out);
-    put_number(1, start, out);
-    put_number(2, end, out);
+    put_number(1, times.start, out);
+    put_number(2, times.end, out);
 }
 
 /// Appends the entry of a row with these mutations, as a field of the request.
@@ -125,7 +131,7 @@ mod tests {
                         let value = Bytes::copy_from_slice(value);
                         Kind::SetCell(SetCell { family_name, column_qualifier, timestamp_micros: *timestamp, value })
                     } else {
-                        put_delete_cell(&family_name, qualifier, (*timestamp, end), &mut body);
+                        put_delete_cell(&family_name, qualifier, *timestamp..end, &mut body);
                         let range = TimestampRange { start_timestamp_micros: *timestamp, end_timestamp_micros: end };
                         Kind::DeleteFromColumn(DeleteFromColumn { family_name, column_qualifier, time_range: Some(range) })
                     };

@@ -21,14 +21,14 @@ impl GcView {
     /// If this build cannot read a rule.
     pub fn new(snapshot: &Snapshot, now: i64) -> Result<Self> {
         let version = snapshot.version();
-        let rule = |(family, text): (&String, &String)| match GcRule::parse(text) {
-            Ok(rule) => Ok((family.clone(), rule)),
-            Err(error) => Err(StoreError::Layout {
+        let mut rules = BTreeMap::new();
+        for (family, text) in &version.table.gc {
+            let rule = GcRule::parse(text).map_err(|error| StoreError::Layout {
                 table: snapshot.table().name().to_owned(),
                 reason: format!("gc of family {family}: {error}"),
-            }),
-        };
-        let rules = version.table.gc.iter().map(rule).collect::<Result<_, _>>()?;
+            })?;
+            rules.insert(family.clone(), rule);
+        }
         Ok(Self { rules, now })
     }
 

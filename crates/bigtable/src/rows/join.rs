@@ -11,11 +11,11 @@ use crate::error::Result;
 /// A row key with the row of each side that has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
-    /// The key.
+    /// The row key that both rows have.
     pub key: Bytes,
-    /// The row on the left.
+    /// The row on the left; `None` if that side has no such row.
     pub left: Option<Row>,
-    /// The row on the right.
+    /// The row on the right; `None` if that side has no such row.
     pub right: Option<Row>,
 }
 

@@ -10,7 +10,7 @@ use crate::cells::{BatchScan, CellBatch};
 use crate::client::{Cell, Row};
 use crate::error::Result;
 
-/// Batches that wait.
+/// Batches that wait to be taken; then the scan waits, too.
 const BATCHES: usize = 4;
 
 /// An iterator over the rows of a scan.
@@ -58,13 +58,14 @@ impl Iterator for LocalRows {
 /// A row of a batch; its bytes are shared.
 pub fn row_of(batch: &CellBatch, row: usize) -> Row {
     let columns = batch.columns();
-    let cell = |cell: usize| {
+    let mut cells = Vec::with_capacity(batch.cells(row).len());
+    for cell in batch.cells(row) {
         let column = batch.column_of().get(cell).and_then(|column| columns.get(*column as usize));
-        let (family, qualifier) = column.map_or_else(
-            || (Arc::from(""), Bytes::new()),
-            |column| (Arc::clone(&column.family), column.qualifier.clone()),
-        );
-        Cell { family, qualifier, timestamp: batch.timestamp(cell), value: batch.shared_value(cell) }
-    };
-    Row { key: batch.shared_key(row), cells: batch.cells(row).map(cell).collect() }
+        let (family, qualifier) = match column {
+            Some(column) => (Arc::clone(&column.family), column.qualifier.clone()),
+            None => (Arc::from(""), Bytes::new()),
+        };
+        cells.push(Cell { family, qualifier, timestamp: batch.timestamp(cell), value: batch.shared_value(cell) });
+    }
+    Row { key: batch.shared_key(row), cells }
 }

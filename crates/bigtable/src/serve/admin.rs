@@ -46,6 +46,7 @@ impl BigtableTableAdmin for AdminService {
         let has_schema = has_schema(request.view, View::NameOnly)?;
         let size = usize::try_from(request.page_size)
             .map_err(|_| Refusal::Field { field: "page_size", problem: "it must not be negative".to_owned() })?;
+
         let tables = Arc::clone(&self.tables);
         blocking(move || {
             // The token of a page is the last name of the one before.
@@ -56,9 +57,12 @@ impl BigtableTableAdmin for AdminService {
                 names.truncate(size);
             }
             let next_page_token = names.last().filter(|_| !is_last).cloned().unwrap_or_default();
-            let one = |id: &String| table(&tables, format!("{}/tables/{id}", request.parent), id, has_schema);
-            let tables = names.iter().map(one).collect::<Result<_, Status>>()?;
-            Ok(Response::new(ListTablesResponse { tables, next_page_token }))
+
+            let mut listed = Vec::with_capacity(names.len());
+            for id in &names {
+                listed.push(table(&tables, format!("{}/tables/{id}", request.parent), id, has_schema)?);
+            }
+            Ok(Response::new(ListTablesResponse { tables: listed, next_page_token }))
         })
         .await
     }

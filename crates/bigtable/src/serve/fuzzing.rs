@@ -16,11 +16,9 @@ const RESPONSES: usize = 16;
 
 /// A few rows of two families, with several versions and all kinds of values.
 fn rows() -> CellBatch {
-    let column = |family: &str, qualifier: &'static [u8]| ColumnId {
-        family: family.into(),
-        qualifier: Bytes::from_static(qualifier),
-    };
-    let columns = [column("f", b""), column("f", b"q"), column("g", b"\xff\n"), column("g", b"q")];
+    let columns: [(&str, &'static [u8]); 4] = [("f", b""), ("f", b"q"), ("g", b"\xff\n"), ("g", b"q")];
+    let columns =
+        columns.map(|(family, qualifier)| ColumnId { family: family.into(), qualifier: Bytes::from_static(qualifier) });
     let mut builder = CellBatchBuilder::new(columns.into());
     for row in 0..8_u8 {
         for cell in 0..=row {
@@ -39,6 +37,7 @@ pub fn request(bytes: &[u8]) -> bool {
     if let Ok(request) = ExecuteQueryRequest::decode(bytes) {
         check_execute(&request);
     }
+
     let Ok(request) = ReadRowsRequest::decode(bytes) else { return true };
     let Ok(plan) = RowsPlan::new(&request, true, MEMORY) else { return true };
     let Some(filter) = &plan.filter else { return true };
@@ -47,6 +46,7 @@ pub fn request(bytes: &[u8]) -> bool {
         columns("f", None);
         columns("g", Some(b"q"));
     }
+
     let batch = rows();
     let mut answer =
         Answer { batch: &batch, writer: ChunkWriter::new(filter.labels.clone()), left: RESPONSES, is_readable: true };

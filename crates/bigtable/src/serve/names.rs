@@ -18,7 +18,7 @@ impl Address {
     /// The table of `projects/P/instances/I/tables/T`.
     ///
     /// # Errors
-    /// If it is no such name, or one of another project or instance.
+    /// If it has another form, or is of another project or instance.
     pub(crate) fn table<'a>(&self, name: &'a str) -> Result<&'a str, Refusal> {
         match name.split('/').collect::<Vec<_>>().as_slice() {
             ["projects", project, "instances", instance, "tables", table] if !table.is_empty() => {
@@ -32,7 +32,7 @@ impl Address {
     /// Checks that `name` is `projects/P/instances/I`.
     ///
     /// # Errors
-    /// If it is no such name, or one of another project or instance.
+    /// If it has another form, or is of another project or instance.
     pub(crate) fn instance(&self, name: &str) -> Result<(), Refusal> {
         match name.split('/').collect::<Vec<_>>().as_slice() {
             ["projects", project, "instances", instance] => self.check(name, project, instance, INSTANCE),
@@ -44,10 +44,10 @@ impl Address {
         if project.is_empty() || instance.is_empty() {
             return Err(Refusal::Name { name: name.to_owned(), wanted });
         }
-        let is_other = |own: &Option<String>, given: &str| own.as_deref().is_some_and(|own| own != given);
-        if is_other(&self.project, project) || is_other(&self.instance, instance) {
-            let of = |own: &Option<String>, given: &str| own.clone().unwrap_or_else(|| given.to_owned());
-            let (project, instance) = (of(&self.project, project), of(&self.instance, instance));
+        let served_project = self.project.as_deref().unwrap_or(project);
+        let served_instance = self.instance.as_deref().unwrap_or(instance);
+        if (served_project, served_instance) != (project, instance) {
+            let (project, instance) = (served_project.to_owned(), served_instance.to_owned());
             return Err(Refusal::OtherInstance { name: name.to_owned(), project, instance });
         }
         Ok(())

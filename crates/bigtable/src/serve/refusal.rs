@@ -13,81 +13,37 @@ use crate::error::BigtableError;
 pub(crate) enum Refusal {
     /// A part of a row filter.
     #[error("error in field '{field}' of a row filter: {problem}")]
-    Filter {
-        /// The filter, by its name in the API.
-        field: &'static str,
-        /// What is wrong with it.
-        problem: String,
-    },
+    Filter { field: &'static str, problem: String },
     /// A filter that is too large.
     #[error("the row filter has {bytes} bytes; it must not have more than {most}")]
-    FilterSize {
-        /// Its serialized size.
-        bytes: usize,
-        /// The limit.
-        most: usize,
-    },
+    FilterSize { bytes: usize, most: usize },
     /// A filter that is too deep.
     #[error("row filters are nested deeper than {most} levels")]
-    FilterDepth {
-        /// The limit.
-        most: usize,
-    },
+    FilterDepth { most: usize },
     /// Another field of a request.
     #[error("error in field '{field}': {problem}")]
-    Field {
-        /// The field, by its name in the API.
-        field: &'static str,
-        /// What is wrong with it.
-        problem: String,
-    },
+    Field { field: &'static str, problem: String },
     /// A name that is not one of the API.
     #[error("`{name}` is no name of {wanted}")]
-    Name {
-        /// As sent.
-        name: String,
-        /// The form it should have.
-        wanted: &'static str,
-    },
+    Name { name: String, wanted: &'static str },
     /// A project or an instance other than that which is served.
     #[error("{name} is not served here; projects/{project}/instances/{instance} is")]
-    OtherInstance {
-        /// As sent.
-        name: String,
-        /// The project.
-        project: String,
-        /// The instance.
-        instance: String,
-    },
+    OtherInstance { name: String, project: String, instance: String },
     /// A table that the store does not have.
     #[error("table not found: {table}; tables here: {known}")]
-    NoTable {
-        /// The name as sent.
-        table: String,
-        /// The tables of the store.
-        known: String,
-    },
-    /// A write.
+    NoTable { table: String, known: String },
+    /// A request that writes.
     #[error(
         "{method} is refused: tidetable serves a store read-only. Rows are loaded by `tidetable run`, and written to \
          Bigtable by `tidetable push`"
     )]
-    Write {
-        /// The method.
-        method: &'static str,
-    },
+    Write { method: &'static str },
     /// A part of the API that the server does not have.
     #[error("{what} is not served: ask for the table itself")]
-    Unserved {
-        /// The part.
-        what: &'static str,
-    },
+    Unserved { what: &'static str },
     /// A query that is not valid.
     #[error("{said}")]
-    Query {
-        /// What is wrong with it.
-        said: String,
-    },
+    Query { said: String },
     /// A prepared query that must be prepared again.
     #[error("the prepared query is no longer valid: prepare it again")]
     Stale,

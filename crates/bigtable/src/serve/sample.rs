@@ -35,11 +35,8 @@ fn cut(mut stripes: Vec<Stripe>) -> Vec<SampleRowKeysResponse> {
     stripes.sort();
     let total: u64 = stripes.iter().map(|(_, bytes)| bytes).sum();
     let step = (total / PARTS).max(LEAST);
+
     let (mut out, mut before, mut last) = (Vec::new(), 0, 0);
-    let sample = |key: &[u8], before: u64| SampleRowKeysResponse {
-        row_key: bytes::Bytes::copy_from_slice(key),
-        offset_bytes: i64::try_from(before).unwrap_or(i64::MAX),
-    };
     let mut key_before: &[u8] = &[];
     for (key, bytes) in &stripes {
         // Stripes of several files may begin at the same key.
@@ -52,6 +49,14 @@ fn cut(mut stripes: Vec<Stripe>) -> Vec<SampleRowKeysResponse> {
     }
     out.push(sample(&[], total));
     out
+}
+
+/// A key, with the bytes of all rows before it.
+fn sample(key: &[u8], before: u64) -> SampleRowKeysResponse {
+    SampleRowKeysResponse {
+        row_key: bytes::Bytes::copy_from_slice(key),
+        offset_bytes: i64::try_from(before).unwrap_or(i64::MAX),
+    }
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ const NOTICE: Duration = Duration::from_secs(2);
 const KEEPALIVE: Duration = Duration::from_secs(60);
 /// How often pins are renewed; they expire after an hour.
 const RENEWAL: Duration = Duration::from_secs(1_200);
-/// Largest request, bytes.
+/// Bytes of the largest request of other methods than `ReadRows`, which has a bound of its own.
 const MOST_REQUEST: usize = 64 << 20;
 
 /// How a store is served.
@@ -63,11 +63,14 @@ impl Server {
     /// # Errors
     /// If the store cannot be read, the address is none, or its port is in use.
     pub async fn bind(store: &Store, options: ServeOptions) -> Result<Self> {
-        let failed = |source| BigtableError::Bind { address: options.bind.clone(), source };
-        let listener = TcpListener::bind(&options.bind).await.map_err(failed)?;
+        let listener = TcpListener::bind(&options.bind).await;
+        let listener = listener.map_err(|source| BigtableError::Bind { address: options.bind.clone(), source })?;
+
         let (store, follow, name) = (store.clone(), options.follow, options.name.clone());
         let opened = tokio::task::spawn_blocking(move || Tables::open(&store, follow, &name)).await;
-        let tables = Arc::new(opened.map_err(|error| failed(error.into()))??);
+        let opened =
+            opened.map_err(|error| BigtableError::Bind { address: options.bind.clone(), source: error.into() })?;
+        let tables = Arc::new(opened?);
         Ok(Self { listener, tables, options })
     }
 

@@ -61,7 +61,7 @@ impl Tables {
         matches!(&self.versions, Versions::Pinned { pins, .. } if pins.are_held)
     }
 
-    /// Renews the pins.
+    /// Renews the pins before they expire; nothing is done where the newest versions are served.
     pub(crate) fn renew(&self) -> Result<()> {
         match &self.versions {
             Versions::Pinned { pins, .. } => Ok(pins.renew()?),
@@ -109,10 +109,10 @@ impl Tables {
             return Ok(snapshot);
         }
         if let Versions::Pinned { lost, .. } = &self.versions {
-            let is_of_table =
-                |error: &&StoreError| matches!(error, StoreError::VersionLost { table, .. } if table == name);
-            if let Some(error) = lost.iter().find(is_of_table) {
-                return Err(of_store(error));
+            for error in lost {
+                if matches!(error, StoreError::VersionLost { table, .. } if table == name) {
+                    return Err(of_store(error));
+                }
             }
         }
         let known = self.names()?;
@@ -141,8 +141,8 @@ impl Tables {
     pub(crate) fn versions(&self) -> TableVersions {
         match &self.versions {
             Versions::Pinned { snapshots, .. } => {
-                let number = |(name, snapshot): (&String, &Snapshot)| (name.clone(), snapshot.version().number);
-                TableVersions { numbers: snapshots.iter().map(number).collect(), as_of: None }
+                let numbers = snapshots.iter().map(|(name, snapshot)| (name.clone(), snapshot.version().number));
+                TableVersions { numbers: numbers.collect(), as_of: None }
             }
             Versions::Newest(_) => TableVersions::default(),
         }

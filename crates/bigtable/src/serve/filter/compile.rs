@@ -69,6 +69,7 @@ impl Compiler {
         }
         self.nodes += 1;
         self.depth = self.depth.max(depth);
+
         let Some(filter) = &filter.filter else { return Ok(Filter::All) };
         Ok(match filter {
             Sent::Chain(row_filter::Chain { filters }) => {
@@ -88,11 +89,8 @@ impl Compiler {
                 let predicate = Box::new(self.filter(predicate, depth + 1, true)?);
                 let index = self.conditions;
                 self.conditions += 1;
-                let mut branch = |filter: Option<&RowFilter>| {
-                    filter.map_or(Ok(Filter::Nothing), |filter| self.filter(filter, depth + 1, true)).map(Box::new)
-                };
-                let yes = branch(condition.true_filter.as_deref())?;
-                let no = branch(condition.false_filter.as_deref())?;
+                let yes = self.branch(condition.true_filter.as_deref(), depth)?;
+                let no = self.branch(condition.false_filter.as_deref(), depth)?;
                 Filter::Condition { index, predicate, yes, no }
             }
             Sent::Sink(_) if in_condition => return Err(invalid("sink", "it cannot be used within a condition")),
@@ -148,6 +146,12 @@ impl Compiler {
         })
     }
 
+    /// The branch of a condition at `depth`; without a filter it lets nothing through.
+    fn branch(&mut self, filter: Option<&RowFilter>, depth: usize) -> Result<Box<Filter>, Refusal> {
+        let filter = filter.map(|filter| self.filter(filter, depth + 1, true)).transpose()?;
+        Ok(Box::new(filter.unwrap_or(Filter::Nothing)))
+    }
+
     fn several(
         &mut self,
         field: &'static str,
@@ -179,8 +183,8 @@ impl Compiler {
     }
 
     fn label(&mut self, label: &str) -> Result<u16, Refusal> {
-        let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if label.is_empty() || label.len() > MOST_LABEL || !label.bytes().all(is_valid) {
+        let is_plain = label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+        if label.is_empty() || label.len() > MOST_LABEL || !is_plain {
             return Err(invalid("apply_label_transformer", "a label has 1 to 15 characters of a-z, 0-9 and -"));
         }
         if let Some(known) = self.labels.iter().position(|known| **known == *label) {

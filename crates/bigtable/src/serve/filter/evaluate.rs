@@ -99,6 +99,7 @@ impl<'a> Evaluator<'a> {
             self.columns = Arc::clone(batch.columns());
             self.names.clear();
         }
+
         let mut row = 0;
         while row < batch.rows() {
             let first = batch.cells(row);
@@ -146,12 +147,12 @@ impl<'a> Evaluator<'a> {
         self.row = row;
         let all = batch.cells(row);
         let most = self.piece;
-        let pieces = || all.clone().step_by(most).map(|start| start..all.end.min(start + most));
+        let pieces = all.clone().step_by(most).map(|start| start..all.end.min(start + most));
 
         let mut decided = Vec::new();
         while decided.len() < self.filter.conditions {
             self.long_row = Some(LongRow::after(std::mem::take(&mut decided), self.filter.counters));
-            for piece in pieces() {
+            for piece in pieces.clone() {
                 if !rows.goes_on() {
                     return false;
                 }
@@ -167,7 +168,7 @@ impl<'a> Evaluator<'a> {
         }
 
         self.long_row = Some(LongRow::after(decided, self.filter.counters));
-        for piece in pieces() {
+        for piece in pieces {
             if !rows.goes_on() {
                 return false;
             }
@@ -195,6 +196,7 @@ impl<'a> Evaluator<'a> {
         Some(merging.finish(&self.meter, &mut self.places))
     }
 
+    /// The cells of `picks` that a filter lets through; `None` where a condition is looked for.
     fn apply(&mut self, filter: &Filter, mut picks: Picks, batch: &CellBatch) -> Option<Picks> {
         match filter {
             Filter::All => {}
@@ -224,6 +226,7 @@ impl<'a> Evaluator<'a> {
                 self.sunk.push(picks, &mut self.places);
                 return Some(rest);
             }
+
             Filter::Key(pattern) => self.by_row(&mut picks, batch, |row| pattern.matches(batch.key(row))),
             Filter::Sample { rate, seed } => {
                 self.by_row(&mut picks, batch, |row| is_sampled(batch.key(row), *rate, *seed));
@@ -238,6 +241,7 @@ impl<'a> Evaluator<'a> {
             Filter::Times(times) => picks.cells.retain(|picked| times.contains(&batch.timestamp(picked.cell as usize))),
             Filter::Value(pattern) => by_value(&mut picks, batch, |value| pattern.matches(value)),
             Filter::Values(range) => by_value(&mut picks, batch, |value| range.contains(value)),
+
             Filter::RowOffset(counted) => self.count(*counted, First::Dropped, &mut picks, batch),
             Filter::RowLimit(counted) => self.count(*counted, First::Kept, &mut picks, batch),
             Filter::ColumnLimit(counted) => self.count(*counted, First::KeptOfColumn, &mut picks, batch),
@@ -314,6 +318,7 @@ impl<'a> Evaluator<'a> {
         let mut seen = before.copied().unwrap_or_default();
         let mut cursor = RowCursor::at(batch, self.row);
         let mut last_row = self.row;
+
         picks.cells.retain_mut(|picked| {
             let row = cursor.of(picked.cell);
             let column = match first {
@@ -328,6 +333,7 @@ impl<'a> Evaluator<'a> {
             picked.copies = if first == First::Dropped { picked.copies - of_first } else { of_first };
             picked.copies > 0
         });
+
         if let Some(of_row) = self.long_row.as_mut().and_then(|row| row.seen.get_mut(counted.index)) {
             *of_row = seen;
         }

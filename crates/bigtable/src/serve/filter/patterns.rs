@@ -30,7 +30,7 @@ pub(crate) struct Pattern {
 
 #[derive(Debug, Clone)]
 enum Matcher {
-    /// One byte string.
+    /// The only byte string that matches.
     Literal(Arc<[u8]>),
     /// By its number among the patterns of the request.
     Compiled(usize, Arc<Patterns>),

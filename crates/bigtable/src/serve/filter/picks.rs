@@ -88,6 +88,7 @@ impl Picks {
             if places.len() <= kind {
                 places.resize(kind + 1, 0);
             }
+
             let place = places[kind];
             match self.cells.get_mut(place).filter(|_| place < kept) {
                 Some(before) if before.cell == picked.cell && before.kind() == kind => {

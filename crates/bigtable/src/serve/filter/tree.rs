@@ -7,12 +7,12 @@ use bytes::Bytes;
 
 use crate::serve::filter::patterns::Pattern;
 
-/// A row filter.
+/// A row filter whose patterns are compiled; names and numbers are those of the API's `RowFilter`.
 #[derive(Debug, Clone)]
 pub(crate) enum Filter {
-    /// All cells.
+    /// Lets all cells through.
     All,
-    /// No cells.
+    /// Lets no cell through.
     Nothing,
     /// One filter after the other.
     Chain(Vec<Self>),
@@ -23,7 +23,7 @@ pub(crate) enum Filter {
     Condition { index: usize, predicate: Box<Self>, yes: Box<Self>, no: Box<Self> },
     /// Cells go to the result at once, and to no other filter.
     Sink,
-    /// Rows by key.
+    /// Rows whose keys match.
     Key(Pattern),
     /// Rows with this probability.
     Sample { rate: f64, seed: u64 },
@@ -31,9 +31,9 @@ pub(crate) enum Filter {
     Name { index: usize, name: NameFilter },
     /// Cells by timestamp, microseconds.
     Times(Range<i64>),
-    /// Cells by value.
+    /// Cells whose values match.
     Value(Pattern),
-    /// Cells by value.
+    /// Cells whose values are within a range.
     Values(ByteRange),
     /// All but the first cells of a row.
     RowOffset(Counted),
@@ -41,7 +41,7 @@ pub(crate) enum Filter {
     RowLimit(Counted),
     /// The newest cells of a column.
     ColumnLimit(Counted),
-    /// Makes values empty.
+    /// Lets all cells through, with empty values.
     Strip,
     /// Gives cells a label, by number.
     Label(u16),
@@ -52,7 +52,7 @@ pub(crate) enum Filter {
 pub(crate) struct Counted {
     /// Number of the filter among those that count.
     pub(crate) index: usize,
-    /// How many cells.
+    /// The number of cells that are kept or left out.
     pub(crate) cells: u64,
 }
 

@@ -8,7 +8,7 @@ use tidetable_layout::KeyRange;
 
 use crate::serve::filter::tree::{Filter, NameFilter};
 
-/// All timestamps.
+/// The timestamps of all cells.
 const ALL_TIMES: Range<i64> = i64::MIN..i64::MAX;
 /// Keys that a scan looks up one by one, rather than all.
 const MOST_RANGES: usize = 1_000;
@@ -45,12 +45,12 @@ impl Names {
 }
 
 impl Wanted {
-    /// Everything.
+    /// All cells of the table, with their values.
     pub(crate) fn everything() -> Self {
         Self { keys: None, names: Names::All, times: ALL_TIMES, values: true }
     }
 
-    /// What `filter` needs.
+    /// The cells that the answer of a filter depends on.
     pub(crate) fn of(filter: &Filter) -> Self {
         Self { values: !drops_values(filter) || compares_values(filter), ..wanted(filter) }
     }
@@ -130,6 +130,7 @@ fn wanted(filter: &Filter) -> Wanted {
 fn chain(filters: &[Filter]) -> Wanted {
     let mut all = Wanted::everything();
     let mut by_column = false;
+
     for filter in filters {
         let mut own = wanted(filter);
         if by_column {

@@ -35,16 +35,14 @@ fn results(results: PartialResultSet) -> ExecuteQueryResponse {
 /// # Errors
 /// If a value cannot be converted, such as an integer that exceeds 64 bits.
 pub(super) fn converted(batch: &RecordBatch) -> Result<Vec<ArrayRef>, arrow::error::ArrowError> {
-    let column = |column: &ArrayRef| {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let mut columns = Vec::with_capacity(batch.num_columns());
+    for column in batch.columns() {
         let kind = normal(column.data_type());
-        let options = CastOptions { safe: false, ..CastOptions::default() };
-        if kind == *column.data_type() {
-            Ok(ArrayRef::clone(column))
-        } else {
-            cast_with_options(column, &kind, &options)
-        }
-    };
-    batch.columns().iter().map(column).collect()
+        let is_normal = kind == *column.data_type();
+        columns.push(if is_normal { ArrayRef::clone(column) } else { cast_with_options(column, &kind, &options)? });
+    }
+    Ok(columns)
 }
 
 /// The serialized rows from `row` on, as many as a batch takes, and the row after them.
@@ -62,7 +60,7 @@ pub(super) fn rows(columns: &[ArrayRef], mut row: usize, end: usize) -> (Bytes, 
 /// The responses that hold a batch, in pieces; the last has checksum and place.
 pub(super) fn batch(data: &Bytes, resume_token: Bytes) -> Vec<ExecuteQueryResponse> {
     let pieces = data.len().div_ceil(MOST).max(1);
-    let piece = |at: usize| {
+    let responses = (0..pieces).map(|at| {
         let batch_data = data.slice(at * MOST..data.len().min((at + 1) * MOST));
         let is_last = at + 1 == pieces;
         results(PartialResultSet {
@@ -72,8 +70,8 @@ pub(super) fn batch(data: &Bytes, resume_token: Bytes) -> Vec<ExecuteQueryRespon
             partial_rows: Some(PartialRows::ProtoRowsBatch(ProtoRowsBatch { batch_data })),
             ..PartialResultSet::default()
         })
-    };
-    (0..pieces).map(piece).collect()
+    });
+    responses.collect()
 }
 
 #[cfg(test)]

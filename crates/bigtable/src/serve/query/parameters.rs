@@ -48,13 +48,14 @@ pub(super) fn values(
     types: Option<&HashMap<String, Type>>,
     values: &HashMap<String, Value>,
 ) -> Result<Parameters, Refusal> {
-    let wrong = |name: &str, problem: &str| Refusal::Field { field: "params", problem: format!("{name}: {problem}") };
     if let Some(types) = types
         && let Some(name) = types.keys().find(|name| !values.contains_key(*name))
     {
         return Err(wrong(name, "it was prepared, and has no value"));
     }
-    let one = |(name, value): (&String, &Value)| {
+
+    let mut parameters = Parameters::with_capacity(values.len());
+    for (name, value) in values {
         let kind = match types {
             Some(types) => types.get(name).ok_or_else(|| wrong(name, "it was not prepared"))?,
             None => value.r#type.as_ref().ok_or_else(|| wrong(name, "it has no type"))?,
@@ -65,9 +66,13 @@ pub(super) fn values(
         {
             return Err(wrong(name, "its type is another than that it was prepared with"));
         }
-        Ok((name.clone(), scalar(name, value, &kind)?))
-    };
-    values.iter().map(one).collect()
+        parameters.push((name.clone(), scalar(name, value, &kind)?));
+    }
+    Ok(parameters)
+}
+
+fn wrong(name: &str, problem: &str) -> Refusal {
+    Refusal::Field { field: "params", problem: format!("{name}: {problem}") }
 }
 
 fn null(name: &str, kind: &DataType) -> Result<ScalarValue, Refusal> {
@@ -80,6 +85,7 @@ fn mismatch(name: &str, kind: &DataType, said: &str) -> Refusal {
 
 fn scalar(name: &str, value: &Value, kind: &DataType) -> Result<ScalarValue, Refusal> {
     let Some(sent) = &value.kind else { return null(name, kind) };
+
     Ok(match (kind, sent) {
         (DataType::Binary, Kind::BytesValue(bytes)) => ScalarValue::Binary(Some(bytes.to_vec())),
         (DataType::Utf8, Kind::StringValue(text)) => ScalarValue::Utf8(Some(text.clone())),

@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Responses of a query.
 type Responses = Sender<Result<ExecuteQueryResponse, Status>>;
 
-/// Answers queries.
+/// Prepares and executes the queries of clients, each in a task of its own.
 #[derive(Debug, Clone)]
 pub(crate) struct Queries {
     tables: Arc<Tables>,
@@ -113,6 +113,7 @@ impl Queries {
                     problem: "it is not one of this server".to_owned(),
                 })?),
             };
+
         let session = self.session(resumed.as_ref().map(|(_, versions)| versions)).await?;
         let versions = match &resumed {
             Some((_, versions)) => versions.clone(),
@@ -144,7 +145,7 @@ impl Queries {
         if query.prepared.is_none() && request.resume_token.is_empty() {
             responses.send(Ok(execute::columns(metadata))).await.map_err(|_| gone())?;
         }
-        let place = |rows: Option<u64>| Place { query: id, rows }.encode(&versions);
+
         let mut stream = plan_frame(frame).await.map_err(|error| status(&error))?.stream();
         let mut seen = 0_u64;
         while let Some(batch) = stream.next().await {
@@ -155,13 +156,15 @@ impl Queries {
             while row < batch.num_rows() {
                 let (data, next) = execute::rows(&columns, row, batch.num_rows());
                 row = next;
-                for response in execute::batch(&data, place(Some(seen + row as u64))) {
+                let place = Place { query: id, rows: Some(seen + row as u64) };
+                for response in execute::batch(&data, place.encode(&versions)) {
                     responses.send(Ok(response)).await.map_err(|_| gone())?;
                 }
             }
             seen += batch.num_rows() as u64;
         }
-        responses.send(Ok(execute::place(place(None)))).await.map_err(|_| gone())
+        let end = Place { query: id, rows: None };
+        responses.send(Ok(execute::place(end.encode(&versions)))).await.map_err(|_| gone())
     }
 
     /// The versions of the tables that a query reads.
@@ -205,7 +208,7 @@ pub(crate) fn check_execute(request: &ExecuteQueryRequest) {
     let _ = Place::decode(&request.resume_token);
 }
 
-/// What is executed.
+/// A query as a client sends it: its text, and the values of its parameters.
 struct Query {
     text: String,
     parameters: Parameters,
@@ -217,16 +220,17 @@ impl Query {
     /// If the request is not valid.
     #[expect(deprecated, reason = "clients of before 2025 send the text of a query")]
     fn of(request: &ExecuteQueryRequest) -> Result<Self, Refusal> {
-        let wrong = |field: &'static str, problem: &str| Refusal::Field { field, problem: problem.to_owned() };
         if request.query.is_empty() == request.prepared_query.is_empty() {
-            return Err(wrong("prepared_query", "exactly one of query and prepared_query is required"));
+            let problem = "exactly one of query and prepared_query is required".to_owned();
+            return Err(Refusal::Field { field: "prepared_query", problem });
         }
         if request.prepared_query.is_empty() {
             let parameters = parameters::values(None, &request.params)?;
             return Ok(Self { text: request.query.clone(), parameters, prepared: None });
         }
         let Some(prepared) = Prepared::decode(&request.prepared_query) else {
-            return Err(wrong("prepared_query", "it is not one of this server: prepare the query again"));
+            let problem = "it is not one of this server: prepare the query again".to_owned();
+            return Err(Refusal::Field { field: "prepared_query", problem });
         };
         let parameters = parameters::values(Some(&prepared.request.param_types), &request.params)?;
         Ok(Self { text: prepared.request.query.clone(), parameters, prepared: Some(prepared) })
@@ -234,19 +238,21 @@ impl Query {
 
     /// A checksum by which resumed queries are compared.
     fn id(&self, versions: &Versions) -> u64 {
-        let mut hash = Xxh3::new();
-        let mut add = |bytes: &[u8]| {
-            hash.update(&(bytes.len() as u64).to_be_bytes());
-            hash.update(bytes);
-        };
-        add(self.text.as_bytes());
         let mut parameters: Vec<String> =
             self.parameters.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
         parameters.sort();
-        parameters.iter().for_each(|parameter| add(parameter.as_bytes()));
-        for (table, number) in versions {
-            add(table.as_bytes());
-            add(&number.to_be_bytes());
+        let numbers: Vec<[u8; 8]> = versions.iter().map(|(_, number)| number.to_be_bytes()).collect();
+
+        let mut parts: Vec<&[u8]> = vec![self.text.as_bytes()];
+        parts.extend(parameters.iter().map(String::as_bytes));
+        for ((table, _), number) in versions.iter().zip(&numbers) {
+            parts.extend([table.as_bytes(), number.as_slice()]);
+        }
+
+        let mut hash = Xxh3::new();
+        for part in parts {
+            hash.update(&(part.len() as u64).to_be_bytes());
+            hash.update(part);
         }
         hash.digest()
     }

@@ -24,11 +24,13 @@ pub(super) fn normal(kind: &DataType) -> DataType {
         | DataType::Decimal128(..)
         | DataType::Decimal256(..) => DataType::Float64,
         DataType::Boolean => DataType::Boolean,
+
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             DataType::Binary
         }
         DataType::Timestamp(..) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         DataType::Date32 | DataType::Date64 => DataType::Date32,
+
         DataType::List(item)
         | DataType::LargeList(item)
         | DataType::ListView(item)
@@ -47,17 +49,16 @@ fn normal_field(field: &FieldRef) -> FieldRef {
 
 /// The columns of a result.
 pub(super) fn metadata(schema: &Schema) -> ResultSetMetadata {
-    let column = |field: &FieldRef| ColumnMetadata {
-        name: field.name().clone(),
-        r#type: Some(type_of(&normal(field.data_type()))),
-    };
-    let columns = schema.fields().iter().map(column).collect();
+    let columns = schema
+        .fields()
+        .iter()
+        .map(|field| ColumnMetadata { name: field.name().clone(), r#type: Some(type_of(&normal(field.data_type()))) });
+    let columns = columns.collect();
     ResultSetMetadata { schema: Some(result_set_metadata::Schema::ProtoSchema(ProtoSchema { columns })) }
 }
 
 /// A type that [`normal`] returns.
 fn type_of(kind: &DataType) -> Type {
-    let boxed = |field: &FieldRef| Some(Box::new(type_of(field.data_type())));
     let kind = match kind {
         DataType::Int64 => Kind::Int64Type(r#type::Int64::default()),
         DataType::Float32 => Kind::Float32Type(r#type::Float32 {}),
@@ -66,18 +67,19 @@ fn type_of(kind: &DataType) -> Type {
         DataType::Binary => Kind::BytesType(r#type::Bytes::default()),
         DataType::Timestamp(..) => Kind::TimestampType(r#type::Timestamp::default()),
         DataType::Date32 => Kind::DateType(r#type::Date {}),
-        DataType::List(item) => Kind::ArrayType(Box::new(r#type::Array { element_type: boxed(item) })),
+
+        DataType::List(item) => Kind::ArrayType(Box::new(r#type::Array { element_type: boxed_type(item) })),
         DataType::Struct(fields) => {
-            let field = |field: &FieldRef| r#type::r#struct::Field {
+            let fields = fields.iter().map(|field| r#type::r#struct::Field {
                 field_name: field.name().clone(),
                 r#type: Some(type_of(field.data_type())),
-            };
-            Kind::StructType(r#type::Struct { fields: fields.iter().map(field).collect(), encoding: None })
+            });
+            Kind::StructType(r#type::Struct { fields: fields.collect(), encoding: None })
         }
         DataType::Map(entries, _) => match entries.data_type() {
             DataType::Struct(fields) => Kind::MapType(Box::new(r#type::Map {
-                key_type: fields.first().and_then(boxed),
-                value_type: fields.get(1).and_then(boxed),
+                key_type: fields.first().and_then(boxed_type),
+                value_type: fields.get(1).and_then(boxed_type),
             })),
             _ => Kind::MapType(Box::default()),
         },
@@ -86,7 +88,11 @@ fn type_of(kind: &DataType) -> Type {
     Type { kind: Some(kind) }
 }
 
-/// The type of a parameter.
+fn boxed_type(field: &FieldRef) -> Option<Box<Type>> {
+    Some(Box::new(type_of(field.data_type())))
+}
+
+/// The type of the values of a parameter, by the type that a client declares for it.
 ///
 /// # Errors
 /// If parameters cannot have it.

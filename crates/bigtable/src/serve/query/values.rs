@@ -25,12 +25,14 @@ fn kind(column: &dyn Array, row: usize) -> Option<Kind> {
         DataType::Boolean => Kind::BoolValue(column.as_boolean_opt()?.value(row)),
         DataType::Binary => Kind::BytesValue(Bytes::copy_from_slice(column.as_binary_opt::<i32>()?.value(row))),
         DataType::Utf8 => Kind::StringValue(column.as_string_opt::<i32>()?.value(row).to_owned()),
+
         DataType::Timestamp(..) => {
             let micros = column.as_primitive_opt::<TimestampMicrosecondType>()?.value(row);
             let nanos = i32::try_from(micros.rem_euclid(MICROS) * 1_000).unwrap_or_default();
             Kind::TimestampValue(Timestamp { seconds: micros.div_euclid(MICROS), nanos })
         }
         DataType::Date32 => Kind::DateValue(date(column.as_primitive_opt::<Date32Type>()?.value(row))),
+
         DataType::List(_) => {
             let items = column.as_list_opt::<i32>()?.value(row);
             array((0..items.len()).map(|at| value(items.as_ref(), at)).collect())

@@ -115,6 +115,7 @@ impl ChunkWriter {
         goes_on
     }
 
+    /// Writes the chunks of a cell; the last of them commits the row if the cell `is_last`.
     fn cell(
         &mut self,
         batch: &CellBatch,
@@ -124,15 +125,15 @@ impl ChunkWriter {
         send: &mut dyn FnMut(EncodedRows) -> bool,
     ) -> bool {
         let cell = picked.cell as usize;
-        let of_last = |cell| batch.column_of().get(cell);
-        let is_same_column = self.last.is_some_and(|last| of_last(last) == of_last(cell));
+        let columns = batch.column_of();
+        let is_same_column = self.last.is_some_and(|last| columns.get(last) == columns.get(cell));
         let family = batch.family(cell);
         let is_same_family = is_same_column || self.last.is_some_and(|last| batch.family(last) == family);
+
         let value = if picked.stripped { &[] } else { batch.value(cell) };
         let mut pieces = value.chunks(self.most_value.max(1));
         let first = pieces.next().unwrap_or_default();
         let label = picked.label.and_then(|label| self.labels.get(usize::from(label)).cloned());
-        let size_before = |rest: usize| if rest > 0 { value.len() } else { 0 };
         let mut rest = value.len() - first.len();
         self.chunk(&Chunk {
             key: self.last.is_none().then(|| batch.key(row)),
@@ -141,17 +142,20 @@ impl ChunkWriter {
             timestamp: batch.timestamp(cell),
             label: label.as_deref(),
             value: first,
-            value_size: size_before(rest),
+            value_size: if rest > 0 { value.len() } else { 0 },
             commits: is_last && rest == 0,
         });
+
         for piece in pieces {
             if !self.send_if_full(send) {
                 return false;
             }
             rest -= piece.len();
+            let value_size = if rest > 0 { value.len() } else { 0 };
             let commits = is_last && rest == 0;
-            self.chunk(&Chunk { value: piece, value_size: size_before(rest), commits, ..Chunk::default() });
+            self.chunk(&Chunk { value: piece, value_size, commits, ..Chunk::default() });
         }
+
         self.last = Some(cell);
         self.send_if_full(send)
     }
@@ -165,22 +169,14 @@ impl ChunkWriter {
         (!self.out.is_empty()).then(|| EncodedRows(self.out.split().freeze()))
     }
 
+    /// Appends a chunk to the response.
     fn chunk(&mut self, chunk: &Chunk<'_>) {
-        let wrapped = |bytes: &[u8]| if bytes.is_empty() { 0 } else { field_len(bytes.len()) };
-        let optional = |bytes: &[u8]| if bytes.is_empty() { 0 } else { field_len(bytes.len()) };
-        let number = |number: u64| if number == 0 { 0 } else { 1 + encoded_len_varint(number) };
-        let len = chunk.key.map_or(0, optional)
-            + chunk.family.map_or(0, |family| field_len(wrapped(family.as_bytes())))
-            + chunk.qualifier.map_or(0, |qualifier| field_len(wrapped(qualifier)))
-            + number(chunk.timestamp.cast_unsigned())
-            + chunk.label.map_or(0, |label| field_len(label.len()))
-            + optional(chunk.value)
-            + number(chunk.value_size as u64)
-            + if chunk.commits { 2 } else { 0 };
+        let len = chunk.encoded_len();
         let out = &mut self.out;
         out.reserve(len + 8);
         out.put_u8(CHUNKS);
         encode_varint(len as u64, out);
+
         if let Some(key) = chunk.key {
             put(KEY, key, out);
         }
@@ -200,9 +196,33 @@ impl ChunkWriter {
     }
 }
 
+impl Chunk<'_> {
+    /// Bytes of its fields.
+    fn encoded_len(&self) -> usize {
+        self.key.map_or(0, |key| some_len(key.len()))
+            + self.family.map_or(0, |family| field_len(some_len(family.len())))
+            + self.qualifier.map_or(0, |qualifier| field_len(some_len(qualifier.len())))
+            + number_len(self.timestamp.cast_unsigned())
+            + self.label.map_or(0, |label| field_len(label.len()))
+            + some_len(self.value.len())
+            + number_len(self.value_size as u64)
+            + if self.commits { 2 } else { 0 }
+    }
+}
+
 /// Bytes of a field of so many bytes.
 fn field_len(len: usize) -> usize {
     1 + encoded_len_varint(len as u64) + len
+}
+
+/// Bytes of a field of so many bytes that is left out if there are none.
+fn some_len(len: usize) -> usize {
+    if len == 0 { 0 } else { field_len(len) }
+}
+
+/// Bytes of a field with a number that is left out if it is 0.
+fn number_len(number: u64) -> usize {
+    if number == 0 { 0 } else { 1 + encoded_len_varint(number) }
 }
 
 /// A field of bytes, left out if there are none.
@@ -217,7 +237,7 @@ fn put(tag: u8, bytes: &[u8], out: &mut BytesMut) {
 /// A field that is there even if it is empty.
 fn put_wrapped(tag: u8, bytes: &[u8], out: &mut BytesMut) {
     out.put_u8(tag);
-    encode_varint(if bytes.is_empty() { 0 } else { field_len(bytes.len()) } as u64, out);
+    encode_varint(some_len(bytes.len()) as u64, out);
     put(WRAPPED, bytes, out);
 }
 

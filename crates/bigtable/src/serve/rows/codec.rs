@@ -7,7 +7,7 @@ use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder
 
 use crate::proto::data::ReadRowsRequest;
 
-/// A serialized `ReadRowsResponse`.
+/// The bytes of a serialized `ReadRowsResponse`, sent as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EncodedRows(pub Bytes);
 

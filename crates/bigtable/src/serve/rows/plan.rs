@@ -13,7 +13,7 @@ use crate::serve::refusal::Refusal;
 /// Patterns and lists of cells have such a part of the memory of a request each.
 pub(crate) const SHARES: usize = 4;
 
-/// A checked request.
+/// What a request asks for, once it is found valid.
 #[derive(Debug)]
 pub(crate) struct RowsPlan {
     /// Row keys: disjoint, ascending.
@@ -47,6 +47,7 @@ impl RowsPlan {
             field: "rows_limit",
             problem: format!("it must not be negative, and is {}", request.rows_limit),
         })?;
+
         let filter = request.filter.as_ref().map(|filter| compile(filter, memory / SHARES)).transpose()?;
         let filter = filter.filter(|filter| !matches!(filter.root, Filter::All));
         Ok(Self {
@@ -88,11 +89,6 @@ fn ranges(rows: Option<&RowSet>) -> Result<Vec<KeyRange>, Refusal> {
 }
 
 fn range(range: &RowRange) -> Result<KeyRange, Refusal> {
-    let after = |key: &[u8]| {
-        let mut key = key.to_vec();
-        key.push(0);
-        key
-    };
     let (start, is_open) = match &range.start_key {
         None => (&[][..], false),
         Some(row_range::StartKey::StartKeyClosed(key)) => (key.as_ref(), false),
@@ -106,6 +102,7 @@ fn range(range: &RowRange) -> Result<KeyRange, Refusal> {
     if !start.is_empty() && !end.is_empty() && start > end {
         return Err(Refusal::Field { field: "row_ranges", problem: "start_key must be less than end_key".to_owned() });
     }
+
     let start = if is_open && !start.is_empty() { after(start) } else { start.to_vec() };
     let end = match (is_closed, end.is_empty()) {
         (true, _) => Some(after(end)),
@@ -114,6 +111,11 @@ fn range(range: &RowRange) -> Result<KeyRange, Refusal> {
         (false, false) => Some(end.to_vec()),
     };
     Ok(KeyRange { start, end })
+}
+
+/// The key that comes next after `key`.
+fn after(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
 }
 
 #[cfg(test)]

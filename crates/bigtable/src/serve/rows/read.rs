@@ -39,6 +39,7 @@ pub(crate) fn read(plan: &RowsPlan, snapshot: Snapshot, reading: &mut dyn Readin
     let mut writer = ChunkWriter::new(labels.unwrap_or_default());
     let mut evaluator = plan.filter.as_ref().map(|filter| Evaluator::new(filter, plan.memory / SHARES));
     let mut state = State::default();
+
     plan.scan(snapshot).run(&mut |batch| {
         let mut answer = Answer { batch: &batch, limit: plan.limit, writer: &mut writer, state: &mut state, reading };
         let goes_on = match &mut evaluator {
@@ -56,6 +57,7 @@ pub(crate) fn read(plan: &RowsPlan, snapshot: Snapshot, reading: &mut dyn Readin
             _ => true,
         }
     })?;
+
     if let Some(status) = state.stopped {
         return Err(status);
     }
@@ -109,6 +111,7 @@ impl Answer<'_> {
             *stopped = reading.stopped();
             stopped.is_none() && reading.send(rows)
         };
+
         *is_in_row |= count > 0;
         counts.cells_returned_count = counts.cells_returned_count.saturating_add(count);
         if !writer.cells(batch, row, picked, &mut send) {
