@@ -239,6 +239,9 @@ fn commands_print_the_keys_of_the_reference() {
     // A month later January is settled, and its days share a file.
     project.write("in/later.csv", "meter,ts,kwh\n1,2020-02-20T07:00:00Z,1\n");
     project.ok(&["run", "j"]);
+    // Another file, in a later run, gives a cell another value.
+    project.write("in/later_again.csv", "meter,ts,kwh\n1,2020-02-20T07:00:00Z,2\n");
+    check("run", &["run", "j"]);
     check("compact --dry-run", &["compact", "T", "--full", "--dry-run"]);
     check("compact", &["compact", "T", "--full"]);
     check("vacuum", &["vacuum", "--older-than", "0s", "--yes"]);
