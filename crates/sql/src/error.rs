@@ -478,6 +478,11 @@ fn wrong_arguments(said: &str) -> Option<String> {
     let (call, rest) = call.split_once("'. ")?;
     let (_, forms) = rest.split_once("Candidate functions:")?;
     let forms: Vec<&str> = forms.lines().map(str::trim).filter(|form| !form.is_empty()).collect();
+    if forms.iter().any(|form| form.contains("UserDefined")) {
+        // The function has said itself what it takes.
+        return None;
+    }
+
     let (name, types) = call.split_once('(')?;
     let types =
         types.trim_end_matches(')').replace("LargeUtf8", "text").replace("Utf8View", "text").replace("Utf8", "text");

@@ -111,7 +111,6 @@ async fn stripes_whose_values_a_filter_excludes_are_not_read() {
             ("SELECT meter FROM T WHERE kwh < 1500 OR kwh > 3004", 1),
             ("SELECT count(*) FROM T WHERE kwh = 2003", 2),
             ("SELECT meter FROM T WHERE kwh >= 1001", 0),
-            ("SELECT value FROM cells.T WHERE timestamp < '2018-01-02'", 2),
         ] {
             assert_eq!(counted(&session, query, "stripes_pruned").await, pruned, "{query}");
         }
