@@ -71,3 +71,21 @@ fn lanes(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
     }
     lanes.iter().sum::<f64>() + rest.iter().map(|value| of(*value)).sum::<f64>()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_add_exactly_as_long_as_their_integers_are_floats() {
+        assert!(adds_exactly(99.99, 2, 96));
+        assert!(!adds_exactly(1e13, 2, 96));
+        // 128 integers of 2^44 may pass 2^51; 128 of less do not.
+        let greatest = f64::from(1_u32 << 31) * 8192.0;
+        assert!(!adds_exactly(greatest, 0, 128) && adds_exactly(greatest / 2.0, 0, 128));
+        assert!(!adds_exactly(1.0, 10, 1), "ten decimals are never tried");
+
+        let cents = [0.1, 0.2, 0.7, 1e6, 12.34];
+        assert_eq!(sum(&cents, Some(2)), 1_000_013.34);
+    }
+}

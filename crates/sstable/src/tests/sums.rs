@@ -81,8 +81,11 @@ fn assert_sums(reader: &Reader) {
         let group = found.groups[0].as_ref().unwrap();
         assert_eq!(group.sums.len(), KINDS.len());
         let kept: Vec<bool> = group.sums.iter().map(Option::is_some).collect();
-        let summed = [true, true, false, false, true, false];
-        assert_eq!(kept, summed, "a column with gaps has no sums, nor has one whose sums leave 64 bits");
+        let summed = [true, false, false, false, true, false];
+        assert_eq!(
+            kept, summed,
+            "sums of floats that are no decimals are rounded; a column with gaps has none, nor has one whose sums leave 64 bits"
+        );
         let read: Vec<bool> = group.columns.iter().map(Option::is_some).collect();
         assert_eq!(read, summed.map(|summed| !summed), "what has sums is not read");
         let sum = |column: usize| group.sums[column].as_ref().unwrap();
@@ -93,8 +96,6 @@ fn assert_sums(reader: &Reader) {
             let thousandths =
                 of(0).as_primitive::<Float64Type>().values().iter().map(|v| (v * 1000.0).round()).sum::<f64>();
             assert_eq!(sum(0).as_primitive::<Float64Type>().value(at), thousandths / 1000.0);
-            let fractions: f64 = of(1).as_primitive::<Float64Type>().values().iter().sum();
-            assert!((sum(1).as_primitive::<Float64Type>().value(at) - fractions).abs() < 1e-12);
             let prices: i128 = of(4).as_primitive::<Decimal128Type>().values().iter().sum();
             assert_eq!(sum(4).as_primitive::<Decimal128Type>().value(at), prices);
             assert_eq!(sum(4).as_primitive::<Decimal128Type>().scale(), 2);
