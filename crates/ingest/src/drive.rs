@@ -134,9 +134,7 @@ impl LoadedTarget<'_> {
 
     /// Counts the cells of earlier loads that this one replaces.
     fn count_replaced(&mut self) -> Result<()> {
-        let replaced = self.target.replaced(&self.loaded.edit)?;
-        self.loaded.stats.overwritten += replaced.as_ref().map_or(0, |replaced| replaced.cells);
-        self.loaded.stats.replaced = replaced;
+        self.loaded.stats.replaced = self.target.replaced(&self.loaded.edit)?;
         Ok(())
     }
 }

@@ -61,9 +61,9 @@ pub struct LoadStats {
     pub rows_written: u64,
     /// Cells written to SSTs.
     pub cells: u64,
-    /// Cells that later cells of this load replaced: of the load itself, or of earlier ones.
+    /// Cells that later cells of the same load replaced.
     pub overwritten: u64,
-    /// Those of earlier loads.
+    /// Cells of earlier loads that this one replaced. Of one table: not added up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<ReplacedCells>,
     /// Source rows of which a later one of the same load replaced a cell. Those of rows that were written apart, because
@@ -99,6 +99,11 @@ pub struct LoadStats {
 }
 
 impl LoadStats {
+    /// Cells that later ones replaced: of the load itself, and of earlier loads.
+    pub fn written_over(&self) -> u64 {
+        self.overwritten + self.replaced.as_ref().map_or(0, |replaced| replaced.cells)
+    }
+
     /// Adds another load's counts and times.
     pub fn add(&mut self, other: &Self) {
         self.rows_read += other.rows_read;
@@ -121,7 +126,6 @@ impl LoadStats {
         self.rows_written += other.rows_written;
         self.cells += other.cells;
         self.overwritten += other.overwritten;
-        self.replaced = self.replaced.take().or_else(|| other.replaced.clone());
         self.overwritten_rows += other.overwritten_rows;
         self.large_rows += other.large_rows;
         self.large_cells += other.large_cells;

@@ -3,3 +3,4 @@
 mod near;
 mod overtaken;
 mod replaced;
+mod row_cursor;

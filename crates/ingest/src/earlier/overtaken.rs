@@ -21,6 +21,7 @@ use tidetable_store::read::{ScanMode, ScanOptions};
 use tidetable_store::version::{Sst, VersionEdit};
 
 use crate::earlier::near::{are_apart, times_decide};
+use crate::earlier::row_cursor::{Filled, RowCursor};
 use crate::input::plan::Grown;
 use crate::spec::LoadTarget;
 
@@ -110,48 +111,14 @@ fn differ(one: BlockScan, other: BlockScan) -> Result<bool> {
     let (mut one, mut other) = (RowCursor::new(one), RowCursor::new(other));
     loop {
         match (one.fill()?, other.fill()?) {
-            (false, false) => return Ok(false),
-            (true, true) => {}
-            _ => return Ok(true),
+            (Filled::End, Filled::End) => return Ok(false),
+            (Filled::End, _) | (_, Filled::End) => return Ok(true),
+            _ => {}
         }
         let rows = one.left().min(other.left());
         if !same(&one.take(rows), &other.take(rows)) {
             return Ok(true);
         }
-    }
-}
-
-/// A scan with its current block and a position in it.
-struct RowCursor {
-    scan: BlockScan,
-    block: Option<Block>,
-}
-
-impl RowCursor {
-    fn new(scan: BlockScan) -> Self {
-        Self { scan, block: None }
-    }
-
-    /// Reads the next block if needed; returns whether there is another row.
-    fn fill(&mut self) -> Result<bool> {
-        while self.left() == 0 {
-            match self.scan.next().transpose()? {
-                Some(block) => self.block = Some(block),
-                None => return Ok(false),
-            }
-        }
-        Ok(true)
-    }
-
-    fn left(&self) -> usize {
-        self.block.as_ref().map_or(0, |block| block.keys.len())
-    }
-
-    fn take(&mut self, rows: usize) -> Option<Block> {
-        let block = self.block.take()?;
-        let taken = tidetable_store::merge::slice_block(&block, 0..rows);
-        self.block = Some(tidetable_store::merge::slice_block(&block, rows..block.keys.len()));
-        Some(taken)
     }
 }
 

@@ -20,6 +20,7 @@ use tidetable_store::read::{ALL_TIMES, BlockScan, ScanMode, ScanOptions, Snapsho
 use tidetable_store::version::{Sst, VersionEdit};
 
 use crate::earlier::near::{are_apart, times_decide};
+use crate::earlier::row_cursor::{Filled, RowCursor};
 use crate::spec::LoadTarget;
 use crate::stats::ReplacedCells;
 
@@ -132,29 +133,6 @@ fn count(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst], may_read: &mut u64) ->
     Ok(counts)
 }
 
-/// A scan with its current block and a row of it.
-struct RowCursor {
-    scan: BlockScan,
-    block: Option<Block>,
-    row: usize,
-}
-
-impl RowCursor {
-    fn new(scan: BlockScan) -> Self {
-        Self { scan, block: None, row: 0 }
-    }
-
-    /// Reads blocks until one has a row; `None` at the end, else whether a block was read.
-    fn fill(&mut self) -> Result<Option<bool>> {
-        let mut is_new = false;
-        while self.block.as_ref().is_none_or(|block| self.row >= block.keys.len()) {
-            let Some(block) = self.scan.next().transpose()? else { return Ok(None) };
-            (self.block, self.row, is_new) = (Some(block), 0, true);
-        }
-        Ok(Some(is_new))
-    }
-}
-
 /// Rows of two scans with equal keys.
 struct SharedRows {
     old: RowCursor,
@@ -191,8 +169,11 @@ impl SharedRows {
     /// Goes to the next row of both scans; returns whether there is one.
     fn advance(&mut self) -> Result<bool> {
         loop {
-            let (Some(old_is_new), Some(new_is_new)) = (self.old.fill()?, self.new.fill()?) else { return Ok(false) };
-            self.are_blocks_new |= old_is_new || new_is_new;
+            let filled = [self.old.fill()?, self.new.fill()?];
+            if filled.contains(&Filled::End) {
+                return Ok(false);
+            }
+            self.are_blocks_new |= filled.contains(&Filled::NewBlock);
             let (Some(old), Some(new)) = (&self.old.block, &self.new.block) else { return Ok(false) };
             match old.keys.compare(self.old.row, &new.keys, self.new.row) {
                 Ordering::Less => self.old.row += 1,

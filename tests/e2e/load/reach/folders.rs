@@ -110,19 +110,23 @@ fn rows_of_a_later_run_that_replace_others_are_named() {
     let (load, told) = (&record["loads"][0], replaced_before(&record));
     assert!(told.contains("warning: T: 8 cells of earlier runs were replaced by rows of in/b.csv"), "{record}");
     assert!(told.contains("They came from in/a.csv."), "{told}");
-    assert_eq!((&load["overwritten"], &load["replaced"]["changed"]), (&8.into(), &8.into()), "{record}");
+    assert_eq!((&load["overwritten"], &load["replaced"]["changed"]), (&0.into(), &8.into()), "{record}");
 
-    // The same values once more are counted, and no warning.
+    // The same values once more are counted, and no warning, nor one of the file that comes with them.
     project.write("in/c.csv", rows(4, 4).replace(".5", ".25"));
-    let record = project.run_job("j");
-    assert_eq!((&record["loads"][0]["overwritten"], replaced_before(&record).as_str()), (&4.into(), ""), "{record}");
-
-    // Others of that day at other times, and a correction under the same name.
     project.write("in/d.csv", rows(100, 4));
     let record = project.run_job("j");
-    assert_eq!((&record["loads"][0]["overwritten"], replaced_before(&record).as_str()), (&0.into(), ""), "{record}");
+    let load = &record["loads"][0];
+    assert_eq!((&load["overwritten"], &load["replaced"]["cells"]), (&0.into(), &4.into()), "{record}");
+    assert!(!notes(&record).contains("replaced by"), "{record}");
+
+    // Others of that day at other times, and a correction under the same name.
+    project.write("in/e.csv", rows(200, 4));
+    let record = project.run_job("j");
+    let load = &record["loads"][0];
+    assert_eq!((&load["overwritten"], &load["replaced"]), (&0.into(), &serde_json::Value::Null), "{record}");
     project.write("in/d.csv", rows(100, 4).replace(".5", ".75"));
     let record = project.run_job("j");
     assert_eq!(replaced_before(&record), "", "{record}");
-    assert_eq!(project.csv("select count(*) as n, sum(v) as s from T"), "n,s\n20,533.0\n");
+    assert_eq!(project.csv("select count(*) as n, sum(v) as s from T"), "n,s\n24,1341.0\n");
 }

@@ -113,7 +113,7 @@ const COLUMNS: [Shown; 12] = [
     ("settled", false, |load| json!(load.stats.rows_settled)),
     ("empty", false, |load| json!(load.stats.rows_empty)),
     ("rejected", true, |load| json!(load.stats.rows_rejected)),
-    ("written over", false, |load| json!(load.stats.overwritten)),
+    ("written over", false, |load| json!(load.stats.written_over())),
     ("cells", true, |load| json!(load.stats.cells)),
     ("size", true, |load| json!(bytes(load.stats.bytes_out))),
 ];
@@ -271,8 +271,8 @@ fn figures(record: &RunRecord) -> ResultRows {
 
         rows.fact("rows written", json!(stats.rows_written));
         rows.fact("cells written", json!(stats.cells));
-        if stats.overwritten > 0 {
-            rows.fact("cells written over", json!(stats.overwritten));
+        if stats.written_over() > 0 {
+            rows.fact("cells written over", json!(stats.written_over()));
         }
         if stats.large_rows > 0 {
             rows.fact("rows over 100 MB", json!(stats.large_rows));
