@@ -46,8 +46,8 @@ struct Shared {
     enough: bool,
     /// When the last answer came.
     heard: Instant,
-    /// Why units were sent again, as far as it was told: many jobs are lost with one scheduler.
-    told: BTreeSet<String>,
+    /// How often units were sent and why they were lost, as far as it was told: many jobs are lost with one scheduler.
+    told: BTreeSet<(u32, String)>,
 }
 
 /// The end of one job.
@@ -127,7 +127,7 @@ impl Call<'_> {
 
             // Lost units go into a job of their own.
             carried.resent += missing.len();
-            if (times == 1 || times == TIMES / 2) && lock(shared).told.insert(format!("{times} {reason}")) {
+            if (times == 1 || times == TIMES / 2) && lock(shared).told.insert((times, reason.clone())) {
                 let units = match missing.len() {
                     1 => "1 unit is".to_owned(),
                     several => format!("{several} units are"),

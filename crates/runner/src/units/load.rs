@@ -98,11 +98,11 @@ impl CarriedLoad<'_> {
         (self.unit)(Work::Load(work))
     }
 
-    /// Takes an answer; returns whether to go on.
+    /// Takes an answer; returns whether to go on. A failure of a unit that is done changes nothing.
     fn take(&self, taken: &mut Taken<'_>, units: &[LoadUnit], at: usize, answer: Answer) -> bool {
+        let is_first = !taken.rest.contains_key(&at);
         match answer.done {
             Ok(Done::Load(LoadAnswer { done, rejected, others })) => {
-                let is_first = !taken.rest.contains_key(&at);
                 if is_first {
                     self.report(units.get(at), &done);
                     taken.rest.insert(at, (rejected, others));
@@ -110,6 +110,7 @@ impl CarriedLoad<'_> {
                 (taken.take)(at, done);
                 true
             }
+            _ if !is_first => true,
             Ok(_) => {
                 let source = RunError::OtherAnswer { executor: answer.executor };
                 taken.failed.get_or_insert(StoreError::Runner(Box::new(source)));
