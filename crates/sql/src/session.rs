@@ -199,7 +199,7 @@ impl Session {
     }
 
     /// A session that runs queries in one partition and without partial aggregation in the scan, so that the same data
-    /// gives the same rows in the same order and the same float sums, also after a compaction.
+    /// gives the same rows in the same order and the same statistics, such as `stddev`, also after a compaction.
     #[must_use]
     pub fn sequential(&self) -> Self {
         let existing = self.context.state();

@@ -1,5 +1,5 @@
 //! Coalesces small batches: sending one wakes the query up, which costs more than a few rows. Can also make batch sizes
-//! independent of files and stripes, for float sums that are added batch by batch.
+//! independent of files and stripes, for statistics such as `stddev`, which are computed batch by batch.
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;

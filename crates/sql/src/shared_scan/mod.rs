@@ -2,8 +2,8 @@
 //!
 //! If windows share files, or rows span windows, the queries of thirty days would read the same files thirty times. In
 //! a [`SharedScan`] the first scan of such files reads them for all periods and splits the records by period; the scans
-//! of the other periods take theirs. Plans, records, their order and their batches (on which float sums depend) stay
-//! the same.
+//! of the other periods take theirs. Plans, records, their order and their batches (on which
+//! statistics such as `stddev` depend) stay the same.
 //!
 //! Not shared, and read as usual: files of one period only, files that are merged differently for a part of their
 //! windows ([`share::is_alike`]), scans with a signature that other periods lack, and records beyond the memory budget.

@@ -17,7 +17,7 @@ use super::world::{DAY, START, World, column};
 
 const HOUR: i64 = 3_600_000_000;
 
-/// January, and days of February until January is settled. The float sums depend on the order.
+/// January, and days of February until January is settled. All digits of the floats are used.
 const DAYS: i64 = 40;
 const METERS: u64 = 9;
 

@@ -103,6 +103,31 @@ fn no_state() -> DataFusionError {
     internal_datafusion_err!("the bytes are no state of a sum")
 }
 
+/// What a batch adds to a sum.
+struct Parts {
+    /// The sum of the values that are decimals.
+    decimals: i128,
+    /// All other values.
+    others: Vec<f64>,
+    /// The number of values.
+    count: u64,
+}
+
+impl Parts {
+    fn of(floats: &Float64Array) -> Self {
+        let split = Split::of(floats);
+        let mut decimals = split.sum_of(0..floats.len());
+        let mut others = Vec::new();
+        for exception in split.exceptions {
+            match exception.value {
+                Exceptional::Decimal(decimal) => decimals += decimal,
+                Exceptional::Other(value) => others.push(value),
+            }
+        }
+        Self { decimals, others, count: (floats.len() - floats.null_count()) as u64 }
+    }
+}
+
 /// The exact sum of all rows, or of the rows of a window.
 #[derive(Debug)]
 struct AllFloats {
@@ -121,34 +146,22 @@ impl AllFloats {
 
 impl Accumulator for AllFloats {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let floats = only_argument(values)?;
-        let split = Split::of(floats);
-
-        let mut more = split.sum_of(0..floats.len());
-        for exception in &split.exceptions {
-            match exception.value {
-                Exceptional::Decimal(decimal) => more += decimal,
-                Exceptional::Other(value) => self.rest.get_or_insert_default().add(value),
-            }
+        let Parts { decimals, others, count } = Parts::of(only_argument(values)?);
+        self.decimals = self.decimals.checked_add(decimals).ok_or_else(sum_overflow)?;
+        for value in others {
+            self.rest.get_or_insert_default().add(value);
         }
-        self.decimals = self.decimals.checked_add(more).ok_or_else(sum_overflow)?;
-        self.count += (floats.len() - floats.null_count()) as u64;
+        self.count += count;
         Ok(())
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let floats = only_argument(values)?;
-        let split = Split::of(floats);
-
-        let mut gone = split.sum_of(0..floats.len());
-        for exception in &split.exceptions {
-            match exception.value {
-                Exceptional::Decimal(decimal) => gone += decimal,
-                Exceptional::Other(value) => self.rest.get_or_insert_default().take_out(value),
-            }
+        let Parts { decimals, others, count } = Parts::of(only_argument(values)?);
+        self.decimals = self.decimals.checked_sub(decimals).ok_or_else(sum_overflow)?;
+        for value in others {
+            self.rest.get_or_insert_default().take_out(value);
         }
-        self.decimals = self.decimals.checked_sub(gone).ok_or_else(sum_overflow)?;
-        self.count -= (floats.len() - floats.null_count()) as u64;
+        self.count -= count;
         Ok(())
     }
 

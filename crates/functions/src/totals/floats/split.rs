@@ -64,12 +64,15 @@ impl Split {
             scaled.integer
         }));
 
+        if floats.null_count() > 0 {
+            for (at, integer) in integers.iter_mut().enumerate() {
+                *integer *= i64::from(floats.is_valid(at));
+            }
+        }
         let mut exceptions = Vec::new();
-        if wrong != 0 || floats.null_count() > 0 {
+        if wrong != 0 {
             for (at, (value, integer)) in values.iter().zip(&mut integers).enumerate() {
-                if floats.is_null(at) {
-                    *integer = 0;
-                } else if Scaled::new(*value, power).wrong != 0 {
+                if floats.is_valid(at) && Scaled::new(*value, power).wrong != 0 {
                     *integer = 0;
                     exceptions.extend(Exceptional::of(*value).map(|value| Exception { at, value }));
                 }

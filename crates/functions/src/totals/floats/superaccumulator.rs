@@ -88,10 +88,7 @@ impl Superaccumulator {
         // Two words of the value, and one for carries.
         self.reserve(word, word + 3);
         let own = self.words.get_mut(word - self.low..).unwrap_or_default();
-        match is_negative {
-            true => subtract(own, mantissa),
-            false => add(own, mantissa),
-        }
+        combine(own, mantissa, if is_negative { u64::borrowing_sub } else { u64::carrying_add });
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -178,7 +175,8 @@ fn sign_of(last: u64) -> u64 {
     if last.cast_signed() < 0 { u64::MAX } else { 0 }
 }
 
-fn add(words: &mut [u64], value: u128) {
+/// Adds `value` to a number, or subtracts it, by `step`: the sum or difference of words with a carry or borrow.
+fn combine(words: &mut [u64], value: u128, step: fn(u64, u64, bool) -> (u64, bool)) {
     let mut rest = [value as u64, (value >> 64) as u64].into_iter();
     let mut carry = false;
     for word in words {
@@ -186,19 +184,7 @@ fn add(words: &mut [u64], value: u128) {
         if more.is_none() && !carry {
             return;
         }
-        (*word, carry) = word.carrying_add(more.unwrap_or(0), carry);
-    }
-}
-
-fn subtract(words: &mut [u64], value: u128) {
-    let mut rest = [value as u64, (value >> 64) as u64].into_iter();
-    let mut borrow = false;
-    for word in words {
-        let less = rest.next();
-        if less.is_none() && !borrow {
-            return;
-        }
-        (*word, borrow) = word.borrowing_sub(less.unwrap_or(0), borrow);
+        (*word, carry) = step(*word, more.unwrap_or(0), carry);
     }
 }
 
