@@ -106,23 +106,36 @@ pub struct RowGrowth {
     pub rate: f64,
     /// Of the time that it covers.
     pub time: f64,
+    /// Of its source rows, what could be expected of it: the fullest of many rows that hold one or two is full by chance, and
+    /// only what is expected grows.
+    pub expected: f64,
 }
 
 impl Default for RowGrowth {
     fn default() -> Self {
-        Self { entities: 1.0, rate: 1.0, time: 1.0 }
+        Self { entities: 1.0, rate: 1.0, time: 1.0, expected: 1.0 }
     }
 }
 
 impl RowGrowth {
     /// By what the bytes of the row grow: the product of the factors.
     pub fn factor(&self) -> f64 {
+        self.all() * self.expected
+    }
+
+    /// By what a row grows of which all is expected.
+    pub fn all(&self) -> f64 {
         self.entities * self.rate * self.time
     }
 
     /// `x 100 entities x 24 time`: the factors that are not 1, with an empty text if all are.
     pub(crate) fn text(&self) -> String {
-        let factors = [(self.entities, "entities"), (self.rate, "the rate"), (self.time, "the time")];
+        let factors = [
+            (self.expected, "expected of it"),
+            (self.entities, "entities"),
+            (self.rate, "the rate"),
+            (self.time, "the time"),
+        ];
         let factors = factors.into_iter().filter(|(factor, _)| (factor - 1.0).abs() > 0.005);
         factors.map(|(factor, of)| format!(" x {} {of}", short(factor))).collect()
     }

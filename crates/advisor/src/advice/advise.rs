@@ -7,12 +7,12 @@ use crate::advice::advised::Advice;
 use crate::advice::apart::Apart;
 use crate::advice::generate::{Proposed, proposals};
 use crate::advice::keys::Columns;
-use crate::advice::pairs::{Pairs, pairs};
+use crate::advice::pairs::{Pairs, pairs, third};
 use crate::advice::pass::{Asking, Part, Pass};
 use crate::advice::wants::wants;
 use crate::error::{AdvisorError, Result};
 use crate::growth::Demand;
-use crate::queries::draw_specs;
+use crate::queries::{draw_specs, profiled_columns};
 use crate::trial::Candidate;
 
 /// Layouts that are measured at last.
@@ -36,8 +36,8 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     let first = Candidate::of_job(asking.job, &[])?.remove(0);
     let entity = entity(&first, asking.workload);
     let specs = draw_specs(&asking.workload.queries, &first.schema)?;
-    let profiled = profiled_columns(&first, &entity, asking.workload);
-    let pass = Pass { asking, specs: &specs, profiled: &profiled };
+    let profiled = profiled_columns([&first.schema], &entity, asking.workload);
+    let pass = Pass { asking, specs: &specs, profiled: &profiled, entity: &entity };
 
     // What the source holds: a pass with a single layout.
     let known = pass.known(&first)?;
@@ -80,6 +80,8 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
 
     let pairs = if asking.most_tables > 1 { pairs(found.pairing(asking, &columns)) } else { Pairs::default() };
     refused.extend(pairs.refused);
+    let is_served = found.economy.costs.iter().any(|cost| cost.standing().is_none());
+    let third = third(found.pairing(asking, &columns), pairs.found.first(), is_served);
     Ok(Advice {
         candidates: order.into_iter().filter_map(|at| candidates.get(at).cloned()).collect(),
         refused,
@@ -87,23 +89,11 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
         comparison: found.comparison,
         economy: found.economy,
         pairs: pairs.found,
+        third,
         apart: Apart::of(known.kinds.as_ref(), &wants, &first.schema),
         most_tables: asking.most_tables,
         schema: first.schema,
     })
-}
-
-/// The columns whose values are counted: those that a query or the scale of the workload names, and those of the entity.
-fn profiled_columns(first: &Candidate, entity: &[String], workload: &Workload) -> Vec<String> {
-    let mut profiled = Vec::new();
-    for (at, field) in first.schema.fields.iter().enumerate() {
-        let is_drawn = workload.queries.iter().any(|query| query.predicate.contains(&field.name));
-        let is_scaled = workload.scale.entities.iter().any(|(name, _)| *name == field.name);
-        if at != first.schema.time && (is_drawn || is_scaled || entity.contains(&field.name)) {
-            profiled.push(field.name.clone());
-        }
-    }
-    profiled
 }
 
 /// The columns that tell what a row is about: those of the job's row key, and those that the workload counts if the row key

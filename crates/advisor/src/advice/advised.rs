@@ -5,8 +5,8 @@ use toml::{Table, Value};
 
 use crate::advice::apart::Apart;
 use crate::advice::generate::Proposed;
-use crate::advice::job_text::{job_with, quoted, with_entry, without_time};
-use crate::advice::pairs::{Pair, Second};
+use crate::advice::job_text::{job_with, quoted, with_entry};
+use crate::advice::pairs::{Pair, Second, Third};
 use crate::advice::refused::Refused;
 use crate::comparison::{Comparison, Economy};
 use crate::error::Result;
@@ -27,6 +27,8 @@ pub struct Advice {
     pub economy: Economy,
     /// Pairs of tables that cost less than the best alone, cheapest first.
     pub pairs: Vec<Pair>,
+    /// A table of the newest rows as a third one, if that costs less.
+    pub(super) third: Option<Third>,
     /// Kinds of events of which each query wants one.
     pub(super) apart: Option<Apart>,
     /// Tables that are wanted at most.
@@ -59,7 +61,8 @@ impl Advice {
     /// # Errors
     /// If `text` is not valid TOML.
     pub fn job_of_winners(&self, text: &str, name: &str) -> Result<String> {
-        let second = self.pairs.first().map(|pair| pair.second);
+        let pair = self.pairs.first();
+        let second = pair.map(|pair| pair.second);
         let other = if let Some(Second::Layout(at)) = second { Some(at) } else { None };
         let layouts = [Some(self.chosen()), other].into_iter().flatten();
         let chosen: Vec<&Proposed> = layouts.filter_map(|at| self.proposed(at)).collect();
@@ -70,9 +73,13 @@ impl Advice {
 
         let job = job_with(text, name, &self.schema, &chosen)?;
         let Some(first) = self.proposed(self.chosen()) else { return Ok(job) };
-        match second {
-            Some(Second::Days) => with_entry(&job, "exports", format!("{}_day", first.name), self.days_of(first)),
-            Some(Second::Newest) => with_entry(&job, "tables", format!("{}_newest", first.name), self.newest_of(first)),
+        match pair {
+            Some(Pair { second: Second::Days, .. }) => {
+                with_entry(&job, "exports", format!("{}_day", first.name), self.days_of(first))
+            }
+            Some(pair @ Pair { second: Second::Newest, names: [_, name], .. }) => {
+                with_entry(&job, "tables", name.clone(), self.newest_of(first, pair))
+            }
             _ => Ok(job),
         }
     }
@@ -102,13 +109,12 @@ impl Advice {
         ])
     }
 
-    /// A table of the newest row of each entity of another.
-    fn newest_of(&self, first: &Proposed) -> Table {
-        let layout = self.comparison.layouts.iter().find(|layout| layout.measured.layout == first.name);
-        let row_key = layout.map(|layout| without_time(&layout.layout)).unwrap_or_default();
+    /// A table of the newest row of each entity of another, the second of a pair.
+    fn newest_of(&self, first: &Proposed, pair: &Pair) -> Table {
+        let [_, row_key] = pair.row_keys.clone();
         let time = self.schema.fields.get(self.schema.time).map(|field| field.name.clone()).unwrap_or_default();
 
-        let except = first.key.iter().cloned().chain([time.clone()]).map(Value::from).collect::<Vec<_>>();
+        let except = pair.key.iter().cloned().chain([time.clone()]).map(Value::from).collect::<Vec<_>>();
         let mut each = column_section("{column}", "{value}");
         each.insert("each".to_owned(), "*".into());
         each.insert("except".to_owned(), except.into());

@@ -7,6 +7,7 @@ use crate::advice::pairs::{Second, TableLoad};
 use crate::cost::{Criterion, Prices, QueryLoad, criterion};
 use crate::facts::short;
 use crate::growth::KeyShape;
+use crate::lint::limits::tables;
 
 /// Values of the salt that is offered for a series that one node does not take.
 const LEAST_SALTS: f64 = 2.0;
@@ -33,7 +34,10 @@ impl Advice {
             choice: self.choice(prices),
             facts: self.facts(workload, prices).into_iter().chain(self.kinds()).collect(),
             order: self.order(prices).unwrap_or_default(),
-            warnings: self.hot_series(workload, prices).into_iter().collect(),
+            warnings: [self.hot_series(workload, prices), self.day_tables(prices), self.third_table(workload, prices)]
+                .into_iter()
+                .flatten()
+                .collect(),
             method: self.method(),
         }
     }
@@ -51,7 +55,10 @@ impl Advice {
             let what = match pair.second {
                 Second::Layout(_) => format!("{first} and {second}"),
                 Second::Days => format!("{first}, and a table of each day of it ({second})"),
-                Second::Newest => format!("{first}, and a table of the newest row of each entity ({second})"),
+                Second::Newest => {
+                    let (key, row_key) = (pair.key.join(" and "), &pair.row_keys[1]);
+                    format!("{first}, and a table of the newest row of each {key} ({second}, {row_key})")
+                }
             };
             return format!("{what} wins: {:.0} {currency} a month on {}.", pair.month, nodes_text(pair.nodes));
         }
@@ -73,9 +80,7 @@ impl Advice {
     /// The loads of writes and of each query in nodes, and storage, the greatest first, then their sum; then the largest row.
     fn facts(&self, workload: &Workload, prices: &Prices) -> Vec<String> {
         let at = self.chosen();
-        let (Some(layout), Some(cost)) = (self.comparison.layouts.get(at), self.economy.costs.get(at)) else {
-            return Vec::new();
-        };
+        let Some(cost) = self.economy.costs.get(at) else { return Vec::new() };
         let tables = match self.pairs.first() {
             Some(pair) => pair.names.iter().map(|name| format!("{name} ")).zip(pair.kept).collect(),
             None => vec![(String::new(), TableLoad::of(cost, &self.economy.demand, prices))],
@@ -108,14 +113,60 @@ impl Advice {
         let mut facts: Vec<String> = loads.into_iter().map(|(_, text)| text).collect();
         facts.push(sum_text(load, tables.iter().map(|(_, table)| table.stored).sum(), workload.goal, prices));
 
-        if let Some(scale) = self.economy.scales.get(at) {
-            let growth = scale.row_growth.text();
-            let grown = if growth.is_empty() { growth } else { format!("{growth} = {:.0} bytes", scale.row_bytes) };
-            let part = 100.0 * scale.row_bytes / prices.limits.row.advised as f64;
-            let bytes = layout.measured.largest_row.bytes;
-            facts.push(format!("largest row: {bytes} bytes{grown}, {} % of the 100 MB advised", short(part)));
-        }
+        facts.extend(self.largest_row(prices));
         facts
+    }
+
+    /// The largest row of all tables that are layouts.
+    fn largest_row(&self, prices: &Prices) -> Option<String> {
+        let second = self.pairs.first().map(|pair| pair.second);
+        let other = if let Some(Second::Layout(at)) = second { Some(at) } else { None };
+        let scales = [Some(self.chosen()), other]
+            .into_iter()
+            .flatten()
+            .filter_map(|at| Some((self.comparison.layouts.get(at)?, self.economy.scales.get(at)?)));
+        let (layout, scale) = scales.max_by(|(_, one), (_, other)| one.row_bytes.total_cmp(&other.row_bytes))?;
+
+        let growth = scale.row_growth.text();
+        let grown = if growth.is_empty() { growth } else { format!("{growth} = {:.0} bytes", scale.row_bytes) };
+        let part = 100.0 * scale.row_bytes / prices.limits.row.advised as f64;
+        let (name, bytes) = (&layout.measured.layout, layout.measured.largest_row.bytes);
+        let of = if other.is_some() { format!(" (of {name})") } else { String::new() };
+        Some(format!("largest row{of}: {bytes} bytes{grown}, {} % of the 100 MB advised", short(part)))
+    }
+
+    /// What to know of tables of days, of which an instance takes so many.
+    fn day_tables(&self, prices: &Prices) -> Option<String> {
+        self.pairs.first().filter(|pair| pair.second == Second::Days)?;
+        let days = self.economy.demand.days().ceil();
+        let passed = tables(days as u64, prices)?;
+        Some(format!(
+            "{}: {days:.0} days are {days:.0} tables of one instance, which takes {} at most and should have no more than {}",
+            passed.rule, prices.limits.tables.limit, prices.limits.tables.advised
+        ))
+    }
+
+    /// What a third table, of the newest rows, would change.
+    fn third_table(&self, workload: &Workload, prices: &Prices) -> Option<String> {
+        let third = self.third.as_ref()?;
+        let instead = match self.pairs.first() {
+            Some(pair) => {
+                let [before, busy] = [pair.busy, third.busy].map(load_text);
+                format!(", {busy} of them busy instead of {before}")
+            }
+            None => String::new(),
+        };
+        let target = prices.target(workload.goal);
+        Some(format!(
+            "a third table would help: {} together, the last with the newest row of each {}, take {:.0} {} a month on {}{instead} \
+             at {:.0} % of their CPU; no more than two are tried here",
+            third.names.join(", "),
+            third.key.join(" and "),
+            third.month,
+            prices.currency,
+            nodes_text(third.nodes),
+            100.0 * target
+        ))
     }
 
     /// What puts the choice before the layout that comes next: of a pair the best alone, else the second.

@@ -306,7 +306,7 @@ mod tests {
 
     fn want(fixed: &[&str]) -> Want {
         let fixed = fixed.iter().map(|name| (*name).to_owned()).collect();
-        Want { bounds: QueryBounds { fixed, time: Some((0, MINUTE)) }, ..Want::default() }
+        Want { bounds: QueryBounds { fixed, time: Some((0, MINUTE)), is_ended: false }, ..Want::default() }
     }
 
     fn has(names: &[String], expected: &[&str]) {

@@ -4,6 +4,7 @@ use tidetable_layout::{Field, FieldType, SourceSchema};
 
 use crate::advice::wants::Want;
 use crate::facts::{FieldFacts, ValueFacts};
+use crate::growth::QueryBounds;
 use crate::lint::{is_domains, is_tenant};
 use crate::trial::{ColumnProfile, Profile};
 
@@ -59,6 +60,25 @@ impl Columns<'_> {
     pub(super) fn number(&self, name: &str) -> f64 {
         let declared = self.scale.iter().find(|(column, _)| column == name).map_or(0.0, |(_, number)| *number);
         self.profile.distinct(name).max(declared)
+    }
+
+    /// The row key of a table that keeps the newest row of each entity, for a query with these bounds: what it fixes, and what
+    /// else tells rows apart. Columns that follow from these are left out.
+    pub(super) fn newest_key(&self, bounds: &QueryBounds) -> Vec<String> {
+        let fixed = bounds.fixed.iter().filter(|name| self.is_key(name)).cloned().collect();
+        let mut key = self.sorted(fixed);
+        let mut rest = self.sorted(without(self.entity, &key));
+        // From granular to common: a vehicle has one depot.
+        while let Some(name) = rest.pop() {
+            let mut others = key.iter().chain(&rest).filter(|other| **other != name);
+            if !others.any(|other| self.profile.is_within(other, &name)) {
+                key.push(name);
+            }
+        }
+        let count = bounds.fixed.iter().filter(|name| key.contains(name)).count();
+        let granular = key.split_off(count.min(key.len()));
+        key.extend(self.sorted(granular));
+        key
     }
 
     /// The columns from common to granular, by their number of distinct values, with tenants first.

@@ -135,6 +135,8 @@ pub(super) struct Pass<'a> {
     pub(super) asking: Asking<'a>,
     pub(super) specs: &'a [DrawSpec],
     pub(super) profiled: &'a [String],
+    /// Columns that tell entities apart.
+    pub(super) entity: &'a [String],
 }
 
 impl Pass<'_> {
@@ -152,7 +154,8 @@ impl Pass<'_> {
 
     /// What the source holds, by a pass with its first layout.
     pub(super) fn known(&self, first: &Candidate) -> Result<Known> {
-        let options = TrialOptions { kinds: true, ..self.options(&Part::default(), KNOWN_DRAWS) };
+        let entity = self.entity.to_vec();
+        let options = TrialOptions { kinds: true, entity, ..self.options(&Part::default(), KNOWN_DRAWS) };
         let trial = Trial::load(self.asking.job, self.asking.storage, std::slice::from_ref(first), &options)?;
         let seconds = trial.seconds().ok_or_else(|| trial.no_rows())?;
         let rows = trial.tables.iter().map(|table| table.stats.rows_accepted).max().unwrap_or_default();

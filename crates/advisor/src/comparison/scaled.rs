@@ -22,6 +22,7 @@ pub(crate) fn scaled(
     let found = Grown {
         row_bytes: measured.largest_row.bytes,
         row_events: measured.largest_row.source_rows,
+        rows: measured.rows,
         events_together: measured.source_rows_together,
         versions: measured.versions_a_column.max,
         versions_kept: table.versions_kept(),

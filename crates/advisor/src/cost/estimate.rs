@@ -6,11 +6,12 @@ use tidetable_job::workload::Workload;
 
 use crate::cost::prices::Prices;
 use crate::facts::ScaleFacts;
-use crate::growth::{Demand, KeyShape, read_growth};
+use crate::growth::{Demand, KeyShape, ReadAmount, read_growth};
 use crate::measure::Measured;
 use crate::queries::Asked;
 
-const KIB: f64 = 1024.0;
+/// Bytes of a KiB.
+pub(crate) const KIB: f64 = 1024.0;
 const MEGABYTE: f64 = 1e6;
 
 /// What a layout costs under a workload: its load, the nodes for it, and their price, and what no money mends.
@@ -59,6 +60,11 @@ impl Cost {
             None if self.errors > 0 => Some("a rule refuses it".to_owned()),
             None => self.is_sequential.then(|| "its keys grow with time".to_owned()),
         }
+    }
+
+    /// Nodes at full CPU that writes and queries take.
+    pub fn load(&self) -> f64 {
+        self.write_load + self.read_load
     }
 
     /// Rows that queries see a second.
@@ -194,11 +200,12 @@ fn query_load(asked: &Asked, costing: Costing<'_>, demand: &Demand) -> QueryLoad
     let Costing { measured, shape, scale, .. } = costing;
     let growth = read_growth(shape, demand, &asked.bounds, measured.sampled(), scale.row_growth);
 
-    let (mut rows, mut bytes) = (asked.rows.mean * growth.rows, asked.bytes.mean * growth.bytes());
+    let found = ReadAmount { events: asked.events, rows: asked.rows.mean, bytes: asked.bytes.mean };
+    let ReadAmount { mut rows, mut bytes, .. } = growth.at_scale(found);
     // A read ends with the last record it wants, if records come in the order it wants.
     let is_in_order = !asked.newest || (shape.descends() && shape.is_one_series(&asked.bounds));
     if let Some(limit) = asked.limit.filter(|_| is_in_order) {
-        let part = (limit as f64 / (asked.matching * growth.bytes()).max(1.0)).min(1.0);
+        let part = (limit as f64 / (asked.matching * growth.matching).max(1.0)).min(1.0);
         let part = part.max(1.0 / rows.max(1.0));
         (rows, bytes) = (rows * part, bytes * part);
     }
@@ -247,13 +254,14 @@ mod tests {
             draws: 1,
             ranges: seen(1.0),
             rows: seen(rows),
+            events: rows,
             cells: none,
             bytes: seen(bytes),
             records: none,
             values: none,
             value_bytes: none,
             matching: rows,
-            bounds: QueryBounds { fixed, time: Some((0, 60_000_000)) },
+            bounds: QueryBounds { fixed, time: Some((0, 60_000_000)), is_ended: false },
             limit: None,
             newest: false,
             by_draw: Vec::new(),

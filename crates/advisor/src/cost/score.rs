@@ -4,6 +4,8 @@ use crate::cost::estimate::{Cost, Unservable};
 
 /// Prices up to so many times the least are alike.
 pub(crate) const ALIKE: f64 = 1.01;
+/// Nodes so few that they tell nothing apart.
+pub(crate) const LEAST_BUSY: f64 = 0.001;
 
 /// The place of a layout among others.
 #[derive(Debug, Clone, Copy, PartialEq)]

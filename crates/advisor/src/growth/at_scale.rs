@@ -8,6 +8,11 @@ use crate::growth::key_shape::KeyShape;
 use crate::growth::sampled::Sampled;
 use crate::spread::MOST_SLICES;
 
+/// How seldom something happens in all rows that chance does not explain.
+const UNLIKELY: f64 = 0.01;
+/// Events in one row that are never chance, where half of them or fewer are expected.
+const MOST_BY_CHANCE: u64 = 200;
+
 /// What was measured of the rows of a layout.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Grown<'a> {
@@ -15,6 +20,8 @@ pub struct Grown<'a> {
     pub row_bytes: u64,
     /// Source rows that wrote it.
     pub row_events: u64,
+    /// The number of rows.
+    pub rows: u64,
     /// Source rows of a row, as a source row finds it: the mean, in which a row counts as often as it has source rows.
     pub events_together: f64,
     /// Most versions of a column of a row.
@@ -45,7 +52,33 @@ pub fn row_growth(shape: &KeyShape, demand: &Demand, found: Grown<'_>) -> RowGro
         return RowGrowth { entities: at_one_instant(shape, demand, found, entities), ..RowGrowth::default() };
     }
     let step = shape.step().map_or(f64::INFINITY, |step| step as f64 / SECOND as f64);
-    RowGrowth { entities, rate: demand.per_entity, time: step.min(demand.keep) / step.min(demand.span) }
+    let time = step.min(demand.keep) / step.min(demand.span);
+    let expected = expected_part(&columns, demand, found, step.min(demand.span));
+    RowGrowth { entities, rate: demand.per_entity, time, expected }
+}
+
+/// The part of the source rows of the fullest row that its busiest values lead to expect in so many `seconds`. It is all of them
+/// unless twice as many are there as that, and chance explains so many in one of all rows: where few rows of the source were
+/// measured, each bucket of time that is found holds the one by which it was found.
+fn expected_part(columns: &[&str], demand: &Demand, found: Grown<'_>, seconds: f64) -> f64 {
+    let Some(rate) = busiest_rate(columns, demand, found).filter(|_| found.row_events > 0) else { return 1.0 };
+    let more = demand.entities_beside(columns) * demand.per_entity * found.sampled.beside(columns);
+    let (expected, events) = (rate / more.max(f64::MIN_POSITIVE) * seconds, found.row_events as f64);
+    let is_chance = || tail(found.row_events, expected) * found.rows.max(1) as f64 > UNLIKELY;
+    if 2.0 * expected < events && is_chance() { expected / events } else { 1.0 }
+}
+
+/// How likely it is that so many events or more come together where a mean of `expected` does: a sum of Poisson's distribution.
+fn tail(events: u64, expected: f64) -> f64 {
+    if events > MOST_BY_CHANCE {
+        return 0.0;
+    }
+    let (mut term, mut below) = ((-expected).exp(), 0.0);
+    for at in 0..events {
+        below += term;
+        term *= expected / (at + 1) as f64;
+    }
+    (1.0 - below).max(0.0)
 }
 
 /// By what a row of one instant grows where there are so many times the `entities` below it: by all of them if they write at
@@ -69,17 +102,20 @@ pub fn at_scale(shape: &KeyShape, demand: &Demand, found: Grown<'_>) -> ScaleFac
     let factor = kept.map_or(growth.factor(), |kept| growth.factor().min(kept.max(1.0)));
     let rewritten = if found.rewrites { growth.factor() } else { 1.0 };
     let leading = shape.leading();
+    let entity_rate = busiest_rate(&shape.columns(), demand, found);
+    let is_by_chance = growth.expected < 1.0;
     ScaleFacts {
         rate: demand.writes_per_second,
         is_rate_declared: demand.is_scaled,
         keep_days: demand.days(),
         row_growth: growth,
-        row_bytes: found.row_bytes as f64 * factor,
-        row_rate: found.row_rate * growth.entities * growth.rate,
+        row_bytes: found.row_bytes as f64 * if is_by_chance { factor.max(1.0) } else { factor },
+        // A second that holds one of few source rows says nothing of the seconds at scale.
+        row_rate: entity_rate.filter(|_| is_by_chance).unwrap_or(found.row_rate * growth.entities * growth.rate),
         write_kib: (found.write_kib * rewritten).max(1.0),
         row_slices: if is_endless { slices_kept(demand, found) } else { 0 },
         series_rate: shape.step().and_then(|_| busiest_rate(&leading, demand, found)).map(|rate| rate / shape.salts()),
-        entity_rate: busiest_rate(&shape.columns(), demand, found),
+        entity_rate,
         is_time_first: shape.is_time_first(),
     }
 }
@@ -192,6 +228,31 @@ mod tests {
         // The rows of a region are there as far as its hosts are: 50 times as many, and 1,000 times as many of these.
         let region = scaled("{region}#{ts:%Y%m%d}", found);
         assert_eq!((region.series_rate, region.row_bytes), (Some(20_000.0), 100.0 * 50.0 * 1000.0 * 24.0));
+    }
+
+    #[test]
+    fn of_a_reading_that_is_alone_only_what_is_expected_grows() {
+        // 289 meters wrote 289 rows in 100 hours, the busiest two of them: 0.02 an hour. They will write 2,525 a second.
+        let text = "keep = \"90d\"\n[scale]\nrows_per_second = 2_525";
+        let demand = Demand::new(&workload(text), &profile(&[("meter", 289)]), counted(289.0, 0, 359_999));
+        let fields = [field("meter", &[&[2][..], &[1; 287]].concat())];
+        let thin = Grown {
+            row_bytes: 250,
+            row_events: 1,
+            rows: 289,
+            rate: 289.0 / 360_000.0,
+            fields: &fields,
+            ..Grown::default()
+        };
+        let found = at_scale(&shape("{meter:010}#{ts:%Y%m%d%H}"), &demand, Grown { row_rate: 0.2, ..thin });
+        // 2,525 / 289 x 2 = 17.5 a second, 62,900 an hour of 250 bytes; not 250 x 3,145,328 = 786 MB.
+        assert!((found.row_bytes / (2525.0 / 289.0 * 2.0 * 3600.0 * 250.0) - 1.0).abs() < 1e-9, "{found:?}");
+        assert!((found.row_rate - 2525.0 / 289.0 * 2.0).abs() < 1e-9, "{found:?}");
+        // 30 in one hour are a burst, which stays one.
+        let burst = at_scale(&shape("{meter:010}#{ts:%Y%m%d%H}"), &demand, Grown { row_events: 30, ..thin });
+        assert_eq!(burst.row_growth.expected, 1.0);
+        // 0.02 are expected, and two in one of so many rows are chance; so are 24 where 20 are.
+        assert!(tail(1, 0.02) > 0.019 && tail(2, 0.02) < 0.0002 && tail(24, 20.0) > 0.2, "{}", tail(24, 20.0));
     }
 
     #[test]

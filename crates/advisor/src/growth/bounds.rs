@@ -13,6 +13,8 @@ pub struct QueryBounds {
     pub fixed: BTreeSet<String>,
     /// Its range of time, microseconds, from inclusive to exclusive; `None` if that has no end.
     pub time: Option<(i64, i64)>,
+    /// Whether it wants nothing from some time on.
+    pub is_ended: bool,
 }
 
 impl QueryBounds {
@@ -41,7 +43,7 @@ impl QueryBounds {
             (Some(first), None) => age.map(|age| (first, first.saturating_add(age))),
             _ => None,
         };
-        Self { fixed, time }
+        Self { fixed, time, is_ended: end.is_some() }
     }
 
     /// Seconds of its range of time.

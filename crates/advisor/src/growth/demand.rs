@@ -50,6 +50,8 @@ pub struct Demand {
     pub per_entity: f64,
     /// By what the values of columns are multiplied.
     entities: Vec<(String, f64)>,
+    /// What the source holds.
+    profile: Profile,
 }
 
 impl Demand {
@@ -61,15 +63,16 @@ impl Demand {
     /// The demand of a workload. `whole` are all rows of the source; `measured` are those that were measured, in a part of the
     /// time of `whole` or in all of it.
     ///
-    /// `scale.entities` multiplies the values of columns, and the rate with them unless the workload declares that. Without a
+    /// `scale.entities` multiplies the values of columns, and the rate with them unless the workload declares that. Of a column
+    /// that the values of another one fix, as sensors have one tenant each, there are more values, and no more entities. Without a
     /// scale the rate of the whole source holds, without `keep` its span: which part of it was measured changes no demand.
     pub fn of_part(workload: &Workload, profile: &Profile, whole: SourceRows, measured: SourceRows) -> Self {
         let scale = &workload.scale;
         let values = scale.entities.iter().map(|(name, number)| (name.clone(), number / profile.distinct(name)));
         let entities: Vec<(String, f64)> = values.collect();
-        let more: f64 = entities.iter().map(|(_, factor)| factor).product();
+        let more = product_of(profile, &entities, |_| true);
 
-        let number: f64 = scale.entities.iter().map(|(_, number)| number).product();
+        let number = product_of(profile, &scale.entities, |_| true);
         let by_entity = scale.every.filter(|_| !scale.entities.is_empty());
         let by_entity = by_entity.map(|every| number * SECOND as f64 / every as f64);
         let writes_per_second = scale.rows_per_second.or(by_entity).unwrap_or(whole.rate() * more);
@@ -89,6 +92,7 @@ impl Demand {
             grid: profile.grid.max(1) as f64 / SECOND as f64,
             per_entity: if rate > 0.0 { writes_per_second / rate / more } else { 1.0 },
             entities,
+            profile: profile.clone(),
         }
     }
 
@@ -104,8 +108,45 @@ impl Demand {
 
     /// By what the values of all other columns than these are multiplied.
     pub fn entities_beside(&self, columns: &[&str]) -> f64 {
-        let others = self.entities.iter().filter(|(name, _)| !columns.contains(&name.as_str()));
-        others.map(|(_, factor)| factor).product()
+        let all = product_of(&self.profile, &self.entities, |_| true);
+        let others = product_of(&self.profile, &self.entities, |name| !columns.contains(&name));
+        let own = product_of(&self.profile, &self.entities, |name| columns.contains(&name));
+        // Where no column is within another the factors of the others are all there is.
+        if (own * others / all - 1.0).abs() < 1e-9 { others } else { all / own }
+    }
+
+    /// Different values of `columns` together, as there will be: those that were counted, by what these columns are multiplied.
+    pub fn combinations(&self, columns: &[&str]) -> f64 {
+        let mut number = 1.0;
+        for (at, name) in columns.iter().enumerate() {
+            // With each column come as many values as with the one before that has the fewest of it.
+            let before = columns.iter().take(at);
+            let beside = before.map(|other| self.profile.distinct_pairs(name, other) / self.profile.distinct(other));
+            number *= beside.fold(self.profile.distinct(name), f64::min);
+        }
+        number * product_of(&self.profile, &self.entities, |name| columns.contains(&name))
+    }
+
+    /// Source rows a second with the most frequent values of `columns`; `None` if those of one were not counted.
+    pub fn busiest(&self, columns: &[&str]) -> Option<f64> {
+        let shares = columns.iter().map(|name| self.profile.greatest_share(name));
+        let share = shares.collect::<Option<Vec<f64>>>()?.into_iter().fold(1.0, f64::min);
+        let own = product_of(&self.profile, &self.entities, |name| columns.contains(&name));
+        Some(self.writes_per_second * share / own)
+    }
+
+    /// Source rows a second, of those that were measured, with the values of `columns` that a row has which is drawn; `None` if
+    /// those of one were not counted.
+    pub fn drawn_rate(&self, columns: &[&str]) -> Option<f64> {
+        let mut share = 1.0;
+        for name in columns {
+            // A column that follows from another one of them takes nothing away.
+            if !columns.iter().any(|other| self.profile.is_within(other, name)) {
+                share *= self.profile.drawn_share(name)?;
+            }
+        }
+        let more = product_of(&self.profile, &self.entities, |_| true);
+        Some(self.writes_per_second / (self.per_entity * more).max(f64::MIN_POSITIVE) * share)
     }
 
     /// The same with so many times the writes of each entity.
@@ -129,12 +170,29 @@ impl Demand {
     }
 }
 
+/// The product of the numbers of the columns that `is_wanted`, without those that another one of them fixes: each sensor has one
+/// tenant, so a sensor more is no tenant more, and a tenant more no further sensor.
+fn product_of(profile: &Profile, numbers: &[(String, f64)], is_wanted: impl Fn(&str) -> bool) -> f64 {
+    let mut product = 1.0;
+    for (at, (name, number)) in numbers.iter().enumerate() {
+        let mut others = numbers.iter().enumerate().filter(|(_, (other, _))| is_wanted(other));
+        // Of two that fix each other the first counts.
+        let is_fixed = others.any(|(place, (other, _))| {
+            profile.is_within(other, name) && (place < at || !profile.is_within(name, other))
+        });
+        if is_wanted(name) && !is_fixed {
+            product *= number;
+        }
+    }
+    product
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::trial::ColumnProfile;
+    use crate::trial::{ColumnProfile, PairProfile};
 
     pub(crate) fn workload(text: &str) -> Workload {
         Workload::parse(Path::new("q.toml"), format!("{text}\n[query.q]\nwhere = \"true\"\n")).unwrap()
@@ -165,6 +223,26 @@ pub(crate) mod tests {
         assert_eq!((demand.entities_beside(&[]), demand.entities_beside(&["meter"])), (100.0, 1.0));
         assert_eq!((demand.per_entity, demand.time()), (0.1, 10.0));
         assert_eq!(demand.factor, demand.entities_beside(&[]) * demand.per_entity * demand.time());
+    }
+
+    #[test]
+    fn tenants_of_sensors_are_no_more_sensors() {
+        let text = "keep = \"730d\"\n[scale]\nentities = { sensor = 400_000, tenant = 900 }\nevery = \"1m\"";
+        let mut profile = profile(&[("sensor", 40), ("tenant", 9)]);
+        let columns = ["sensor".to_owned(), "tenant".to_owned()];
+        (profile.rows, profile.pairs) = (400, vec![PairProfile { columns, distinct: 40 }]);
+        let demand = Demand::new(&workload(text), &profile, counted(400.0, 0, 399));
+        // 400,000 sensors write once a minute, whatever tenants there are.
+        assert_eq!(demand.writes_per_second.round(), 6667.0);
+        assert_eq!((demand.entities_beside(&[]), demand.entities_beside(&["sensor"])), (10_000.0, 1.0));
+        // 10,000 times the sensors in 100 times the tenants.
+        assert_eq!((demand.entities_beside(&["tenant"]), demand.entities_beside(&["tenant", "sensor"])), (100.0, 1.0));
+        assert_eq!(demand.combinations(&["tenant", "sensor"]), 400_000.0);
+        // 40 x 9 pairs: a sensor has several tenants, and each pair writes.
+        profile.pairs.clear();
+        let demand = Demand::new(&workload(text), &profile, counted(400.0, 0, 399));
+        assert_eq!(demand.writes_per_second.round(), 6_000_000.0);
+        assert_eq!(demand.combinations(&["tenant", "sensor"]), 360_000_000.0);
     }
 
     #[test]

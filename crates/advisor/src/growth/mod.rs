@@ -23,7 +23,7 @@ pub use at_scale::{Grown, at_scale, row_growth};
 pub use bounds::QueryBounds;
 pub use demand::{Demand, SourceRows};
 pub use key_shape::{KeyPart, KeyShape};
-pub use reads::{ReadGrowth, read_growth};
+pub use reads::{ReadAmount, ReadGrowth, read_growth};
 pub use sampled::Sampled;
 
 #[cfg(test)]

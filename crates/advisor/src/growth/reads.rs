@@ -20,14 +20,54 @@ pub struct ReadGrowth {
     pub rate: f64,
     /// Of the time that it reads.
     pub time: f64,
-    /// Rows, of which each may have grown.
+    /// By what a row grows.
+    pub row: f64,
+    /// Source rows that a read of what was measured could expect; `None` if the values of what it fixes were not counted.
+    pub expected: Option<f64>,
+    /// By what the records grow that match all that the query fixes, also behind what it leaves open.
+    pub matching: f64,
+    /// Row keys that there will be in what it reads, if rows hold what comes together in a bucket of time.
+    pub keys: Option<f64>,
+}
+
+/// Source rows of a row up to which another one is likely to be in a row of its own.
+const FEW_TOGETHER: f64 = 3.0;
+
+/// What a query reads each time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ReadAmount {
+    /// Source rows.
+    pub events: f64,
+    /// Rows of the table.
     pub rows: f64,
+    /// Bytes as cells.
+    pub bytes: f64,
 }
 
 impl ReadGrowth {
     /// By what to multiply cells and bytes.
     pub fn bytes(&self) -> f64 {
         self.entities * self.rate * self.time
+    }
+
+    /// What was read of the measured rows, as a mean of what was drawn, at scale.
+    ///
+    /// A window that is drawn around a source row holds this one: of what is found in it, one is there because it was drawn,
+    /// unless it could be expected. What could be expected grows. Where more is written to few rows than was measured, these fill
+    /// up the row keys that there are.
+    pub fn at_scale(&self, found: ReadAmount) -> ReadAmount {
+        let expected =
+            self.expected.map_or(found.events, |expected| expected.max(found.events - 1.0).min(found.events));
+        let events = found.events - expected + expected * self.bytes();
+        let part = if found.events > 0.0 { events / found.events } else { self.bytes() };
+
+        let rows = found.rows * part / self.row;
+        let is_thin = self.rate > 1.0 && found.events < FEW_TOGETHER * found.rows;
+        let rows = match self.keys.filter(|_| is_thin) {
+            Some(keys) => keys * (1.0 - (-events / keys).exp()),
+            None => rows,
+        };
+        ReadAmount { events, rows: rows.max(found.rows.min(1.0)), bytes: found.bytes * part }
     }
 }
 
@@ -43,7 +83,7 @@ pub fn read_growth(
     row: RowGrowth,
 ) -> ReadGrowth {
     let mut fixed: Vec<&str> = Vec::new();
-    let mut seconds = None;
+    let (mut seconds, mut steps) = (None, None);
     for part in &shape.parts {
         match part {
             KeyPart::Salt(_) => {}
@@ -52,6 +92,7 @@ pub fn read_growth(
             KeyPart::Time { step, .. } => {
                 let Some(covered) = bounds.covered(*step) else { break };
                 seconds = Some(covered);
+                steps = Some(covered * SECOND as f64 / *step as f64);
                 if covered * SECOND as f64 / *step as f64 > MOST_STEPS {
                     break;
                 }
@@ -61,8 +102,21 @@ pub fn read_growth(
 
     let entities = demand.entities_beside(&fixed) * sampled.beside(&fixed);
     let time = seconds.map_or(demand.time(), |seconds| seconds.min(demand.keep) / seconds.min(demand.span));
-    let bytes = entities * demand.per_entity * time;
-    ReadGrowth { entities, rate: demand.per_entity, time, rows: bytes / row.factor() }
+    let measured = seconds.map_or(demand.span, |seconds| seconds.min(demand.span));
+    let expected = demand.drawn_rate(&fixed).map(|rate| rate * measured / sampled.beside(&fixed));
+
+    let bounded: Vec<&str> = bounds.fixed.iter().map(String::as_str).collect();
+    let matching = demand.entities_beside(&bounded) * sampled.beside(&bounded) * demand.per_entity * time;
+
+    let buckets = shape.step().filter(|_| !shape.is_by_event()).map(|step| {
+        let kept = (demand.keep * SECOND as f64 / step as f64).max(1.0);
+        steps.map_or(kept, |steps: f64| steps.min(kept).max(1.0))
+    });
+    let keys = buckets.map(|buckets| {
+        let columns = shape.columns();
+        buckets * demand.combinations(&columns) / demand.combinations(&fixed)
+    });
+    ReadGrowth { entities, rate: demand.per_entity, time, row: row.all(), expected, matching, keys }
 }
 
 #[cfg(test)]
@@ -83,8 +137,9 @@ mod tests {
         let time = seconds.map(|seconds| (0, (seconds * SECOND as f64) as i64));
         let (shape, demand) = (shape(row_key), demand());
         let row = row_growth(&shape, &demand, Grown::default());
-        let found = read_growth(&shape, &demand, &QueryBounds { fixed, time }, Sampled::default(), row);
-        (found.entities, found.time, found.rows)
+        let found =
+            read_growth(&shape, &demand, &QueryBounds { fixed, time, is_ended: false }, Sampled::default(), row);
+        (found.entities, found.time, found.bytes() / found.row)
     }
 
     #[test]
@@ -108,11 +163,38 @@ mod tests {
     }
 
     #[test]
+    fn a_drawn_window_holds_the_reading_by_which_it_was_drawn() {
+        let growth = |expected: f64, keys: Option<f64>| ReadGrowth {
+            entities: 1000.0,
+            rate: 50.0,
+            time: 1.0,
+            row: 1.0,
+            expected: Some(expected),
+            matching: 1.0,
+            keys,
+        };
+        let drawn = ReadAmount { events: 1.002, rows: 1.002, bytes: 100.2 };
+        // The drawn one stays one, and 0.002 become 100: not 50,100.
+        let found = growth(0.002, None).at_scale(drawn);
+        assert!((found.events - 101.0).abs() < 1e-6 && (found.rows - 101.0).abs() < 1e-6, "{found:?}");
+        assert!((found.bytes - 10_100.0).abs() < 1e-3, "{found:?}");
+        // 24 readings of a day are there because a day has 24: each grows.
+        let day = ReadAmount { events: 24.0, rows: 1.0, bytes: 960.0 };
+        assert_eq!(growth(24.0, None).at_scale(day).events, 24.0 * 50_000.0);
+        // What comes to 36 rows fills them, and no more than these.
+        let filled = growth(0.002, Some(36.0)).at_scale(drawn);
+        assert!((filled.rows - 36.0 * (1.0 - (-101.0_f64 / 36.0).exp())).abs() < 1e-6 && filled.bytes == found.bytes);
+        // Nothing grows where nothing else is declared.
+        let same = ReadGrowth { entities: 1.0, rate: 1.0, ..growth(0.002, Some(36.0)) };
+        assert_eq!(same.at_scale(drawn), drawn);
+    }
+
+    #[test]
     fn a_sample_lacks_the_rows_of_what_a_query_leaves_open() {
         let entity = ["meter".to_owned()];
         let sampled = Sampled { factor: 50.0, entity: &entity };
         let entities = |row_key: &str, fixed: &str| {
-            let bounds = QueryBounds { fixed: [fixed.to_owned()].into(), time: None };
+            let bounds = QueryBounds { fixed: [fixed.to_owned()].into(), time: None, is_ended: false };
             read_growth(&shape(row_key), &demand(), &bounds, sampled, RowGrowth::default()).entities
         };
         // 10 times the regions, 1,000 times the meters.

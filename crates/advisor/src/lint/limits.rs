@@ -17,6 +17,12 @@ pub(crate) struct Passed {
     pub(crate) limit: f64,
 }
 
+impl Passed {
+    pub(crate) fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
 /// R1: so many bytes in one row.
 pub(crate) fn row_bytes(bytes: f64, prices: &Prices) -> Option<Passed> {
     let bound = prices.limits.row;
@@ -30,6 +36,14 @@ pub(crate) fn row_writes(rate: f64, kib: f64, prices: &Prices) -> Option<Passed>
     let measured = rate * kib.max(1.0);
     prices.nodes_above_one(measured)?;
     Some(Passed { rule: "W2", severity: Severity::Error, measured, limit: prices.node.writes_per_second })
+}
+
+/// T1: so many tables of an instance.
+pub(crate) fn tables(count: u64, prices: &Prices) -> Option<Passed> {
+    let bound = prices.limits.tables;
+    let limit = bound.passed_by(count)?;
+    let severity = if limit == bound.limit { Severity::Error } else { Severity::Warn };
+    Some(Passed { rule: "T1", severity, measured: count as f64, limit: limit as f64 })
 }
 
 /// K7: so many slices of the time that a row is kept in which it is written.
@@ -56,6 +70,11 @@ mod tests {
         assert_eq!(rules(within), [None; 3]);
         let passed = [row_bytes(100e6 + 1.0, &prices), row_writes(7_001.0, 2.0, &prices), row_slices(100)];
         assert_eq!(rules(passed), [Some(("R1", warn)), Some(("W2", error)), Some(("K7", warn))]);
+        let of_tables = |count: u64| tables(count, &prices).map(|it| (it.limit, it.is_error()));
+        assert_eq!(
+            [100, 101, 1000, 1001].map(of_tables),
+            [None, Some((100.0, false)), Some((100.0, false)), Some((1000.0, true))]
+        );
         assert_eq!(row_bytes(300e6, &prices).map(|it| it.severity), Some(error));
     }
 }

@@ -27,6 +27,8 @@ pub struct Asked {
     pub ranges: Seen,
     /// Rows in these ranges.
     pub rows: Seen,
+    /// Source rows that wrote these rows, the mean.
+    pub events: f64,
     /// Cells of these rows.
     pub cells: Seen,
     /// Bytes of these cells.
@@ -74,6 +76,7 @@ pub struct Drawn<'a> {
 struct Counted {
     ranges: u64,
     rows: u64,
+    events: u64,
     cells: u64,
     bytes: u64,
     records: u64,
@@ -116,6 +119,7 @@ pub fn ask(
         draws: planned.len(),
         ranges: Seen::of(&counted, |it| it.ranges),
         rows: Seen::of(&counted, |it| it.rows),
+        events: Seen::of(&counted, |it| it.events).mean,
         cells: Seen::of(&counted, |it| it.cells),
         bytes: Seen::of(&counted, |it| it.bytes),
         records: Seen::of(&counted, |it| it.records.min(limit)),
@@ -146,12 +150,14 @@ fn count(table: &TrialTable, measured: &Measured, planned: &[Planned], wanted: &
         let mut counted = Counted::of_ranges(&draw.ranges, &whole);
         if counted.is_scan {
             (counted.rows, counted.cells, counted.bytes) = (measured.rows, measured.cells, measured.bytes.total());
+            counted.events = measured.source_rows;
             return Ok(counted);
         }
         for range in &draw.ranges {
             let mut seen = SeenRows::default();
             table.visit_in(range, &mut seen)?;
             counted.rows += seen.rows;
+            counted.events += seen.events;
             counted.cells += seen.cells;
             counted.bytes += seen.bytes.total();
             table.each_record(range, |batch| counted.add(draw, batch, wanted))?;
@@ -224,6 +230,7 @@ impl Seen {
 #[derive(Default)]
 struct SeenRows {
     rows: u64,
+    events: u64,
     cells: u64,
     bytes: PartBytes,
 }
@@ -232,6 +239,7 @@ impl Visitor for SeenRows {
     fn row(&mut self, row: &Row<'_>) -> Result<()> {
         if row.cells > 0 {
             self.rows += 1;
+            self.events += row.writes.iter().map(|write| write.rows).sum::<u64>();
             self.cells += row.cells;
             self.bytes += row.bytes;
         }

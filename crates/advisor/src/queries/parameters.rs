@@ -1,12 +1,12 @@
 //! The parameters of queries: `$name` in predicates.
 
 use chrono::{DateTime, Datelike};
-use tidetable_job::workload::{Params, Query};
+use tidetable_job::workload::{Params, Query, Workload};
 use tidetable_layout::SourceSchema;
 use tidetable_layout::time::{DAY, HOUR, MINUTE, SECOND};
 
 use crate::error::{AdvisorError, Result};
-use crate::trial::{Draw, DrawSpec, time_literal};
+use crate::trial::{Candidate, Draw, DrawSpec, time_literal};
 
 /// The rows to draw for each query.
 ///
@@ -32,6 +32,35 @@ fn draw_spec(query: &Query, schema: &SourceSchema) -> Result<DrawSpec> {
         }
     }
     Ok(DrawSpec { columns, most: *draw, seed: *seed, age: *age })
+}
+
+/// As [`profiled_columns`], of the sources and row keys of layouts; none without a workload.
+pub fn profiled_of(candidates: &[Candidate], workload: Option<&Workload>) -> Vec<String> {
+    let keys: Vec<String> = candidates.iter().flat_map(Candidate::key_columns).collect();
+    let schemas = candidates.iter().map(|candidate| &candidate.schema);
+    workload.map(|workload| profiled_columns(schemas, &keys, workload)).unwrap_or_default()
+}
+
+/// The columns of sources whose values are counted, since growth depends on them: those that a query of the workload or its scale
+/// names, those that a query wants, and those of `keys`.
+pub(crate) fn profiled_columns<'a>(
+    schemas: impl IntoIterator<Item = &'a SourceSchema>,
+    keys: &[String],
+    workload: &Workload,
+) -> Vec<String> {
+    let mut profiled: Vec<String> = Vec::new();
+    for schema in schemas {
+        for (at, field) in schema.fields.iter().enumerate() {
+            let name = &field.name;
+            let is_asked =
+                workload.queries.iter().any(|query| query.predicate.contains(name) || query.columns.contains(name));
+            let is_scaled = workload.scale.entities.iter().any(|(column, _)| column == name);
+            if at != schema.time && (is_asked || is_scaled || keys.contains(name)) && !profiled.contains(name) {
+                profiled.push(name.clone());
+            }
+        }
+    }
+    profiled
 }
 
 /// The predicates of a query: one for each draw, whose values are of `columns`, or for each place of the lists.

@@ -40,6 +40,8 @@ pub struct TrialOptions {
     pub draws: Vec<DrawSpec>,
     /// Columns of which the values are counted.
     pub profiled: Vec<String>,
+    /// Columns that tell entities apart, whose rows in one unit of time are looked for; none if empty.
+    pub entity: Vec<String>,
     /// Whether to look for kinds of events.
     pub kinds: bool,
     /// Asked between pieces of input; a trial that is stopped ends with an error.
@@ -54,6 +56,7 @@ impl Default for TrialOptions {
             memory: 640 << 20,
             draws: Vec::new(),
             profiled: Vec::new(),
+            entity: Vec::new(),
             kinds: false,
             stop: Stop::default(),
         }
@@ -88,7 +91,7 @@ impl Trial {
         let store = Store::new(Arc::new(LocalBlobs::new(directory.path().to_owned())));
         let rejects = Rejects::default();
         let collectors: Vec<DrawCollector> = options.draws.iter().cloned().map(DrawCollector::new).collect();
-        let profile = ProfileCollector::new(options.profiled.clone());
+        let profile = ProfileCollector::new(options.profiled.clone(), options.entity.clone());
         let kinds = options.kinds.then(KindCollector::default);
         let observers = Observers { draws: &collectors, profile: &profile, kinds: kinds.as_ref(), rejects: &rejects };
 

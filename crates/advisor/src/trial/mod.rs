@@ -23,7 +23,7 @@ pub(crate) use draws::{DrawCollector, time_literal};
 pub use kinds::{Kind, Kinds};
 pub use load::{Trial, TrialOptions};
 pub use prepare::Sample;
-pub use profile::{ColumnProfile, Outliers, Profile, ProfiledValue};
+pub use profile::{ColumnProfile, Outliers, PairProfile, Profile, ProfiledValue};
 pub use rejects::TrialReject;
 pub use stored::Overwritten;
 pub(crate) use stored::Replaceable;

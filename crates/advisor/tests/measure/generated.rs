@@ -9,7 +9,7 @@ use std::path::Path;
 use tidetable_advisor::advice::{Advice, Asking, Proposed, advise, job_with};
 use tidetable_advisor::comparison::{Compared, Extent, compare, economy};
 use tidetable_advisor::cost::Prices;
-use tidetable_advisor::queries::{Asked, draw_specs};
+use tidetable_advisor::queries::{Asked, draw_specs, profiled_of};
 use tidetable_advisor::trial::{Candidate, Sample, Trial, TrialOptions};
 use tidetable_job::workload::{Need, Workload};
 use tidetable_job::{Job, Project};
@@ -180,6 +180,60 @@ impl<'a> Model<'a> {
         self.more.iter().filter(|(name, _)| !columns.contains(name)).map(|(_, factor)| factor).product()
     }
 
+    /// Different values of columns together, in the source.
+    fn distinct(&self, columns: &[&str]) -> f64 {
+        let value = |reading: &Reading, name: &str| if name == "region" { reading.region } else { reading.meter };
+        let values = self
+            .case
+            .readings
+            .iter()
+            .map(|reading| columns.iter().map(|name| value(reading, name)).collect::<Vec<_>>());
+        values.collect::<BTreeSet<_>>().len() as f64
+    }
+
+    /// Whether each meter has one region: several regions, and meters that are seen twice.
+    fn is_nested(&self) -> bool {
+        self.distinct(&["region"]) > 1.0 && self.case.readings.len() as f64 >= 2.0 * self.distinct(&["meter"])
+    }
+
+    /// The rows of each value of a column.
+    fn counts(&self, name: &str) -> Vec<f64> {
+        let mut counts: HashMap<u64, f64> = HashMap::new();
+        for reading in &self.case.readings {
+            *counts.entry(if name == "region" { reading.region } else { reading.meter }).or_default() += 1.0;
+        }
+        counts.into_values().collect()
+    }
+
+    /// Source rows a second of the values of a drawn row, of those that were measured.
+    fn drawn_rate(&self, fixed: &[&str]) -> f64 {
+        let rows = self.case.readings.len() as f64;
+        let mut rate = rows / self.span;
+        for name in fixed {
+            if *name == "meter" || !(fixed.contains(&"meter") && self.is_nested()) {
+                rate *= self.counts(name).iter().map(|count| (count / rows).powi(2)).sum::<f64>();
+            }
+        }
+        rate
+    }
+
+    /// The part of the source rows of the fullest row that could be expected.
+    fn expected_part(&self, parts: &[Part], compared: &Compared) -> f64 {
+        let events = compared.measured.largest_row.source_rows as f64;
+        let step = step(parts).unwrap_or(f64::INFINITY);
+        if step <= 1.0 {
+            return 1.0;
+        }
+        let rows = self.case.readings.len() as f64;
+        let shares = columns(parts).into_iter().map(|name| self.counts(name).into_iter().fold(0.0, f64::max) / rows);
+        let expected = rows / self.span * shares.fold(1.0, f64::min) * step.min(self.span);
+        // Poisson's distribution: so many together, in one of all rows.
+        let mut terms = vec![(-expected).exp()];
+        (1..events as u64).for_each(|at| terms.push(terms[at as usize - 1] * expected / at as f64));
+        let tail = (1.0 - terms.iter().sum::<f64>()).max(0.0);
+        if 2.0 * expected < events && tail * compared.measured.rows as f64 > 0.01 { expected / events } else { 1.0 }
+    }
+
     /// By what a row grows; `None` if it depends on chance how many write at one instant.
     fn row_growth(&self, parts: &[Part]) -> Option<f64> {
         let entities = self.beside(&columns(parts));
@@ -210,7 +264,8 @@ impl<'a> Model<'a> {
 
     /// The limit that the rows of a layout pass.
     fn broken(&self, parts: &[Part], compared: &Compared) -> Option<String> {
-        let bytes = compared.measured.largest_row.bytes as f64 * self.row_growth(parts)?;
+        let growth = self.row_growth(parts)? * self.expected_part(parts, compared);
+        let bytes = compared.measured.largest_row.bytes as f64 * growth.max(1.0);
         if bytes > 100e6 {
             return Some(format!("R1: {bytes} bytes"));
         }
@@ -226,6 +281,7 @@ impl<'a> Model<'a> {
     /// Nodes that a query takes of a layout.
     fn query(&self, parts: &[Part], asked: &Asked) -> Option<f64> {
         let (mut fixed, mut time) = (Vec::new(), self.case.keep / self.span);
+        let (mut measured, mut steps) = (self.span, f64::INFINITY);
         for part in parts {
             match part {
                 Part::Salt(_) => {}
@@ -243,6 +299,7 @@ impl<'a> Model<'a> {
                         (bucket(end) - bucket(first) + 1.0) * step
                     };
                     time = covered.min(self.case.keep) / covered.min(self.span);
+                    (measured, steps) = (covered.min(self.span), covered / step);
                     if covered / step > 1000.0 {
                         break;
                     }
@@ -250,15 +307,30 @@ impl<'a> Model<'a> {
             }
         }
         let bytes_growth = self.beside(&fixed) * self.per_entity * time;
-        let (mut rows, mut bytes) =
-            (asked.rows.mean * bytes_growth / self.row_growth(parts)?, asked.bytes.mean * bytes_growth);
+        let bounded: Vec<&str> = asked.bounds.fixed.iter().map(String::as_str).collect();
+        let matching = self.beside(&bounded) * self.per_entity * time;
+        // A window that is drawn around a reading holds that one, and what else could be expected grows.
+        let drawn = asked.events;
+        let expected = (self.drawn_rate(&fixed) * measured).max(drawn - 1.0).min(drawn);
+        let events = drawn - expected + expected * bytes_growth;
+        let part = if drawn > 0.0 { events / drawn } else { bytes_growth };
+        let mut rows = asked.rows.mean * part / self.row_growth(parts)?;
+        if self.per_entity > 1.0 && drawn < 3.0 * asked.rows.mean && step(parts).is_some_and(|step| step > 1.0) {
+            // Few rows fill up the keys that there are.
+            let buckets = steps.min((self.case.keep / step(parts)?).max(1.0)).max(1.0);
+            let of = |columns: &[&str]| self.distinct(columns) * self.beside(&[]) / self.beside(columns);
+            let keys = buckets * of(&columns(parts)) / of(&fixed);
+            rows = keys * (1.0 - (-events / keys).exp());
+        }
+        rows = rows.max(asked.rows.mean.min(1.0));
+        let mut bytes = asked.bytes.mean * part;
         let is_one_series = parts.iter().take_while(|part| !matches!(part, Part::Time { .. })).all(|part| match part {
             Part::Column(name) => asked.bounds.fixed.contains(name),
             _ => true,
         });
         let reversed = is_one_series && parts.iter().any(|part| matches!(part, Part::Time { descends: true, .. }));
         if let Some(limit) = asked.limit.filter(|_| !asked.newest || reversed) {
-            let part = (limit as f64 / (asked.matching * bytes_growth).max(1.0)).min(1.0).max(1.0 / rows.max(1.0));
+            let part = (limit as f64 / (asked.matching * matching).max(1.0)).min(1.0).max(1.0 / rows.max(1.0));
             (rows, bytes) = (rows * part, bytes * part);
         }
         let kib = rows.max(bytes / 1024.0);
@@ -343,7 +415,7 @@ fn check(seed: u64) -> bool {
     let all = Job::load(&project, "all").unwrap();
     let candidates = Candidate::of_job(&all, &[]).unwrap();
     let draws = draw_specs(&workload.queries, &schema).unwrap();
-    let profiled = workload.scaled_columns();
+    let profiled = profiled_of(&candidates, Some(&workload));
     let options = TrialOptions { draws: draws.clone(), profiled, ..TrialOptions::default() };
     let trial = Trial::load(&all, &storage, &candidates, &options).unwrap();
     let comparison = compare(&trial, None, Extent::ALL).unwrap();

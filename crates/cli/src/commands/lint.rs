@@ -8,7 +8,7 @@ use tidetable_advisor::cost::Prices;
 use tidetable_advisor::lint::{
     DataFacts, Finding, Measure, Needs, RULES, Report, Rule, Severity, lint as find, sarif, survey,
 };
-use tidetable_advisor::queries::draw_specs;
+use tidetable_advisor::queries::{draw_specs, profiled_of};
 use tidetable_advisor::trial::{Candidate, Trial, TrialOptions};
 use tidetable_job::workload::Workload;
 use tidetable_job::{Job, Project};
@@ -80,7 +80,7 @@ fn data_of(project: &Project, job: &Job, queries: Option<&Path>) -> Result<DataF
     let runtime = runtime()?;
     let stop = stop_on_signals()?;
     let storage = source_storage(project, job, runtime.handle(), &stop)?;
-    let profiled = workload.as_ref().map(Workload::scaled_columns).unwrap_or_default();
+    let profiled = profiled_of(&candidates, workload.as_ref());
     let options = TrialOptions { draws: draws.clone(), profiled, stop, ..TrialOptions::default() };
     let trial = Trial::load(job, &storage, &candidates, &options)?;
     Ok(survey(job, &trial, workload.as_ref().map(|workload| (workload, draws.as_slice())))?)

@@ -122,3 +122,85 @@ fn a_salt_changes_only_what_its_table_answers() {
         "{warning}"
     );
 }
+
+/// Vehicles of two depots at their own milliseconds.
+fn vehicles(row_key: &str, queries: &str) -> Given {
+    let mut rows = Vec::new();
+    for step in 0..60_u64 {
+        rows.extend((0..8).map(|vehicle| {
+            (step * 10_000 + 131 * vehicle, format!("d{},v{vehicle},{}.5,{}", vehicle % 2, step % 7, step))
+        }));
+    }
+    let columns = "depot = \"text\", vehicle = \"text\", lat = \"float64\", lon = \"float64\"";
+    let scale = "keep = \"365d\"\n[scale]\nentities = { vehicle = 80_000 }\nevery = \"10s\"\n";
+    Given::new(row_key, columns, &rows, &format!("{scale}{queries}"))
+}
+
+const OF_DEPOT: &str = "[query.of_depot]\nper_second = 5\nmust = \"range\"\n\
+                        where = \"depot = $depot and ts >= $minute and ts < $minute + interval '1 minute'\"\n";
+
+#[test]
+fn the_newest_are_keyed_by_what_the_query_fixes() {
+    let newest = "[query.now]\nper_second = 4000\norder = \"newest\"\nlimit = 1\nmust = \"range\"\nwhere = \"vehicle = $vehicle\"\n";
+    let given = vehicles("{depot}#{vehicle}#{ts:ms}", &format!("{OF_DEPOT}{newest}"));
+    let advice = given.advised();
+    let pair = &advice.pairs[0];
+    assert_eq!((pair.second, pair.row_keys[1].as_str()), (Second::Newest, "{vehicle:percent}"), "{pair:#?}");
+    assert_eq!(pair.by_second, [false, true]);
+    // One row of 80,000: 4,000 / 17,000 nodes.
+    let load = &pair.loads[1];
+    assert!(load.rows == 1.0 && (load.nodes(&given.prices) - 4000.0 / 17_000.0).abs() < 1e-9, "{load:?}");
+    assert!(pair.kept[1].stored < pair.kept[0].stored / 1e4, "{:?}", pair.kept);
+    // The job is one that loads.
+    let text = advice.job_of_winners(&given.job.text, "chosen").unwrap();
+    let job: toml::Table = toml::from_str(&text).unwrap();
+    let table = &job["tables"][&pair.names[1]];
+    assert_eq!(table["row_key"].as_str(), Some("{vehicle:percent}"), "{text}");
+    let except = &table["families"]["d"]["columns"][1]["except"];
+    assert_eq!(except.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect::<Vec<_>>(), ["vehicle", "ts"]);
+    let folder = given.project.dir.join("jobs/chosen");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("job.toml"), &text).unwrap();
+    tidetable_job::Job::load(&given.project, "chosen").unwrap();
+}
+
+#[test]
+fn a_table_of_the_newest_answers_no_query_for_ten_of_one_and_none_of_a_depot_behind_the_vehicle() {
+    let is_newest = |query: &str| {
+        let given = vehicles("{depot}#{vehicle}#{ts:ms}", &format!("{OF_DEPOT}{query}"));
+        given.advised().pairs.iter().any(|pair| pair.second == Second::Newest)
+    };
+    let of = |limit: &str, predicate: &str| {
+        format!(
+            "[query.now]\nper_second = 4000\norder = \"newest\"\n{limit}must = \"range\"\nwhere = \"{predicate}\"\n"
+        )
+    };
+    assert!(is_newest(&of("limit = 1\n", "vehicle = $vehicle")));
+    assert!(!is_newest(&of("limit = 10\n", "vehicle = $vehicle")));
+    // A row of each vehicle, behind its depot.
+    assert!(is_newest(&of("", "depot = $depot")));
+    // The newest of an earlier hour is in no such table.
+    assert!(!is_newest(&of("limit = 1\n", "vehicle = $vehicle and ts < $hour")));
+    // Nor the newest of those that satisfy a condition on a value.
+    assert!(!is_newest(&of("limit = 1\n", "vehicle = $vehicle and lat = $lat")));
+}
+
+#[test]
+fn days_beyond_the_tables_of_an_instance_are_refused() {
+    let day =
+        "[query.day]\nper_second = 0.0001\nmust = \"range\"\nwhere = \"ts >= $day and ts < $day + interval '1 day'\"\n";
+    let of = |keep: &str| {
+        let given = vehicles("{vehicle}#{ts:ms}", &format!("{OF_DEPOT}{day}"));
+        let workload = given.workload.clone();
+        let keep = i64::from(keep.parse::<u16>().unwrap()) * tidetable_layout::time::DAY;
+        let given = Given { workload: tidetable_job::workload::Workload { keep: Some(keep), ..workload }, ..given };
+        let advice = given.advised();
+        let is_daily = advice.pairs.first().is_some_and(|pair| pair.second == Second::Days);
+        let refused = advice.refused.iter().any(|refused| refused.rule == "T1");
+        (is_daily, refused, given.explained(&advice).warnings.join(" ").contains("T1"))
+    };
+    assert_eq!(of("90"), (true, false, false));
+    assert_eq!(of("365"), (true, false, true));
+    let (is_daily, refused, _) = of("1095");
+    assert_eq!((is_daily, refused), (false, true));
+}

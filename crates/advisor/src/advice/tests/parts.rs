@@ -58,7 +58,7 @@ fn a_window_of_time_costs_what_all_of_it_costs() {
     let given = Given::new("{host}#{ts:ms}", "host = \"text\", cpu = \"float64\"", &rows, queries);
     let first = Candidate::of_job(&given.job, &[]).unwrap().remove(0);
     let specs = draw_specs(&given.workload.queries, &first.schema).unwrap();
-    let pass = Pass { asking: given.asking(), specs: &specs, profiled: &["host".to_owned()] };
+    let pass = Pass { asking: given.asking(), specs: &specs, profiled: &["host".to_owned()], entity: &[] };
     let known = pass.known(&first).unwrap();
     let proposed = given.advised().candidates.remove(0);
     let of = |most: f64| {

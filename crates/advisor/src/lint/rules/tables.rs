@@ -4,6 +4,7 @@ use tidetable_job::{Allowance, Table, TableInput, nearest};
 use tidetable_layout::TableSpec;
 
 use crate::lint::found::Found;
+use crate::lint::limits;
 use crate::lint::rule::{Check, DESIGN, GUIDE, Needs, QUOTAS, Rule, Severity};
 use crate::lint::subject::{JobSubject, TableSubject};
 
@@ -20,11 +21,10 @@ pub(super) static TABLES: Rule = Rule {
 
 fn tables(job: &JobSubject<'_>) -> Vec<Found> {
     let count = job.tables.len();
-    let bound = job.prices.limits.tables;
-    let Some(limit) = bound.passed_by(count as u64) else { return Vec::new() };
-    let severity = if limit == bound.limit { Severity::Error } else { Severity::Warn };
-    let Some(first) = job.tables.get(limit as usize) else { return Vec::new() };
-    vec![Found::new(severity, first.at(), format!("{count} tables")).measure(count as f64, limit as f64, "tables")]
+    let Some(passed) = limits::tables(count as u64, job.prices) else { return Vec::new() };
+    let Some(first) = job.tables.get(passed.limit as usize) else { return Vec::new() };
+    let found = Found::new(passed.severity, first.at(), format!("{count} tables"));
+    vec![found.measure(passed.measured, passed.limit, "tables")]
 }
 
 pub(super) static ALIKE: Rule = Rule {

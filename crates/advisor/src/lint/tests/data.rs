@@ -7,7 +7,7 @@ use tidetable_source::Storage;
 
 use super::prices;
 use super::*;
-use crate::queries::draw_specs;
+use crate::queries::{draw_specs, profiled_of};
 use crate::trial::{Candidate, Trial, TrialOptions};
 
 /// The findings of a job with its data.
@@ -23,7 +23,7 @@ fn linted_for(project: &Path, job: &Job, queries: &str) -> Report {
     let workload = Workload::parse(Path::new("q.toml"), queries.to_owned()).unwrap();
     let candidates = Candidate::of_job(job, &[]).unwrap();
     let specs = draw_specs(&workload.queries, &candidates[0].schema).unwrap();
-    let profiled = workload.scaled_columns();
+    let profiled = profiled_of(&candidates, Some(&workload));
     let options = TrialOptions { draws: specs.clone(), profiled, ..TrialOptions::default() };
     let trial = Trial::load(job, &Storage::new(project.to_owned(), None), &candidates, &options).unwrap();
     lint(job, Some(&survey(job, &trial, Some((&workload, &specs))).unwrap()), &prices())

@@ -7,7 +7,7 @@ use tidetable_advisor::comparison::{Compared, Comparison, Economy, Extent, compa
 use tidetable_advisor::cost::Prices;
 use tidetable_advisor::lint::{Report, lint_apart, survey_compared};
 use tidetable_advisor::measure::Quantiles;
-use tidetable_advisor::queries::draw_specs;
+use tidetable_advisor::queries::{draw_specs, profiled_of};
 use tidetable_advisor::trial::{Trial, TrialOptions};
 use tidetable_job::workload::Workload;
 use tidetable_page::layouts_page;
@@ -48,7 +48,7 @@ pub fn compare(global: &Global, args: &Compare) -> Result<(), CliError> {
     };
     let stop = stop_on_signals()?;
     let storage = source_storage(&project, &job, runtime.handle(), &stop)?;
-    let profiled = workload.as_ref().map(Workload::scaled_columns).unwrap_or_default();
+    let profiled = profiled_of(&candidates, workload.as_ref());
     let options = TrialOptions { sample: args.sample, draws: specs.clone(), profiled, stop, ..TrialOptions::default() };
     let activity = Activity::begin(global, &format!("measuring layouts of {}", job.name));
     let trial = Trial::load(&job, &storage, &candidates, &options)?;
