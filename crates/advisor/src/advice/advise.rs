@@ -2,10 +2,11 @@
 
 use tidetable_job::Job;
 use tidetable_job::workload::Workload;
+use tidetable_layout::SourceSchema;
 
 use crate::advice::advised::Advice;
 use crate::advice::apart::Apart;
-use crate::advice::generate::{Proposed, proposals};
+use crate::advice::generate::{Proposed, proposals, salted_proposals};
 use crate::advice::keys::Columns;
 use crate::advice::pairs::{Pairs, pairs, third};
 use crate::advice::pass::{Asking, Part, Pass};
@@ -47,25 +48,27 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     let columns = Columns { schema: &first.schema, profile, entity: &entity, scale };
     let demand = Demand::new(asking.workload, profile, known.rows);
 
-    let mut candidates = Vec::new();
-    for mut proposed in proposals(&columns, &wants, demand.writes_per_second, demand.kept_rows) {
-        of_source(asking.job, &mut proposed);
-        if pass.compiles(&proposed, &first.schema)? {
-            candidates.push(proposed);
-        }
-    }
+    let proposed = proposals(&columns, &wants, demand.writes_per_second, demand.kept_rows);
+    let mut candidates = compiled(&pass, &first.schema, proposed)?;
     if candidates.is_empty() {
         return Err(AdvisorError::NothingToMeasure { job: asking.job.name.clone() });
     }
-
-    // A file of tables is read in the order of their names.
-    candidates.sort_by(|a, b| a.name.cmp(&b.name));
     let entities = entity.iter().map(|name| profile.distinct(name)).fold(1.0, f64::max);
     let ranking = RANKED.min(profile.rows as f64 * asking.sample.fraction).max(ENOUGH);
     let ranking = Part::new(profile, entities, ranking);
     let full = Part::new(profile, entities, MEASURED);
 
-    let ranked = pass.measured(&first.schema, &candidates, known.rows, &ranking, RANKED_DRAWS)?;
+    let mut ranked = pass.measured(&first.schema, &candidates, known.rows, &ranking, RANKED_DRAWS)?;
+    if !ranked.is_served(asking, &columns) {
+        // Promotion comes before a salt.
+        let salted = salted_proposals(&columns, &wants, demand.writes_per_second);
+        let salted = compiled(&pass, &first.schema, salted)?;
+        if !salted.is_empty() {
+            candidates.extend(salted);
+            candidates.sort_by(|a, b| a.name.cmp(&b.name));
+            ranked = pass.measured(&first.schema, &candidates, known.rows, &ranking, RANKED_DRAWS)?;
+        }
+    }
     let order = ranked.finalists(asking, &columns);
     let ranked_rows = ranked.source_rows();
     let mut refused = ranked.refused.clone();
@@ -94,6 +97,19 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
         most_tables: asking.most_tables,
         schema: first.schema,
     })
+}
+
+/// The proposed layouts whose templates and types go together, in the order of their names, in which a file of tables is read.
+fn compiled(pass: &Pass<'_>, schema: &SourceSchema, proposed: Vec<Proposed>) -> Result<Vec<Proposed>> {
+    let mut candidates = Vec::new();
+    for mut proposed in proposed {
+        of_source(pass.asking.job, &mut proposed);
+        if pass.compiles(&proposed, schema)? {
+            candidates.push(proposed);
+        }
+    }
+    candidates.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(candidates)
 }
 
 /// The columns that tell what a row is about: those of the job's row key, and those that the workload counts if the row key

@@ -43,6 +43,13 @@ impl Advice {
         self.economy.scores.iter().position(|score| score.place == 1).unwrap_or_default()
     }
 
+    /// The place of a single layout, from 1. If a pair is chosen and no single layout serves the workload, none has the first.
+    pub fn place(&self, at: usize) -> Option<usize> {
+        let is_kept = self.economy.costs.get(self.best()).is_some_and(|best| best.standing().is_none());
+        let shift = usize::from(!self.pairs.is_empty() && !is_kept);
+        Some(self.economy.scores.get(at)?.place + shift)
+    }
+
     /// Index of the layout that is chosen, alone or as the first of two tables.
     pub fn chosen(&self) -> usize {
         self.pairs.first().map_or_else(|| self.best(), |pair| pair.first)

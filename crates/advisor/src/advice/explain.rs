@@ -34,10 +34,15 @@ impl Advice {
             choice: self.choice(prices),
             facts: self.facts(workload, prices).into_iter().chain(self.kinds()).collect(),
             order: self.order(prices).unwrap_or_default(),
-            warnings: [self.hot_series(workload, prices), self.day_tables(prices), self.third_table(workload, prices)]
-                .into_iter()
-                .flatten()
-                .collect(),
+            warnings: [
+                self.hot_series(workload, prices),
+                self.versions(),
+                self.day_tables(prices),
+                self.third_table(workload, prices),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
             method: self.method(),
         }
     }
@@ -135,6 +140,22 @@ impl Advice {
         Some(format!("largest row{of}: {bytes} bytes{grown}, {} % of the 100 MB advised", short(part)))
     }
 
+    /// What to know of readings that are versions of one cell.
+    fn versions(&self) -> Option<String> {
+        let second = self.pairs.first().map(|pair| pair.second);
+        let other = if let Some(Second::Layout(at)) = second { Some(at) } else { None };
+        let mut chosen = [Some(self.chosen()), other].into_iter().flatten();
+        let layout = chosen.find_map(|at| {
+            let layout = self.comparison.layouts.get(at)?;
+            (layout.measured.versions_a_column.max > 1).then_some(layout)
+        })?;
+        Some(format!(
+            "R4: in {} each reading is a version of a cell: garbage collection by number of versions would drop readings, and a reader \
+             must ask for all versions",
+            layout.measured.layout
+        ))
+    }
+
     /// What to know of tables of days, of which an instance takes so many.
     fn day_tables(&self, prices: &Prices) -> Option<String> {
         self.pairs.first().filter(|pair| pair.second == Second::Days)?;
@@ -190,12 +211,21 @@ impl Advice {
                 format!("next comes {name}: {}.", cost.standing().unwrap_or_default())
             }
             Some(Criterion::Month) => {
-                format!("next comes {name}: {:.0} {currency} a month instead of {:.0}.", cost.month.1, best.month.1)
+                // How Bigtable packs is not known, so a price is a range.
+                let is_tie = cost.month.0 <= best.month.1 && cost.nodes == best.nodes;
+                let [one, other] = [best, cost].map(|cost| format!("{:.0}..{:.0}", cost.month.0, cost.month.1));
+                let tie = if is_tie { format!("; {one} and {other} overlap, so it is a tie") } else { String::new() };
+                format!(
+                    "next comes {name}: {:.0} {currency} a month instead of {:.0}{tie}.",
+                    cost.month.1, best.month.1
+                )
             }
-            Some(Criterion::Busy) => format!(
-                "next comes {name}, alike in price: what is busy of its nodes takes {} {currency} a month instead of {}.",
-                short(cost.busy_month),
-                short(best.busy_month)
+            Some(Criterion::Busy) => {
+                let [busy, of_best] = [cost, best].map(|cost| load_text(cost.load()));
+                format!("next comes {name}, alike in price: {busy} of its nodes are busy instead of {of_best}.")
+            }
+            Some(Criterion::Guides) => format!(
+                "next comes {name}, alike in price: the guides' order is what is asked about, then the time in the unit that is asked."
             ),
             Some(Criterion::Rows) => format!(
                 "next comes {name}, alike in price: queries see {} rows a second instead of {}.",
@@ -247,8 +277,8 @@ impl Advice {
             let is_by_second = self.pairs.first().is_some_and(|pair| pair.is_by_second(place));
             let Some(load) = load.filter(|_| !is_by_second) else { continue };
             let salted = QueryLoad { read_kib: load.read_kib * salts, ..load };
-            let [salted, unsalted] = [salted, load].map(|load| load_text(load.nodes(prices)));
-            costs.push(format!("{} {salted} nodes instead of {unsalted}", query.name));
+            let more = load_text(salted.nodes(prices) - load.nodes(prices));
+            costs.push(format!("{} {more} nodes more than its {}", query.name, load_text(load.nodes(prices))));
         }
 
         let read = match costs.is_empty() {

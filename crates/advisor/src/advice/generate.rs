@@ -8,6 +8,7 @@ use toml::{Table, Value};
 
 use crate::advice::keys::{Columns, KeyOrder};
 use crate::advice::wants::Want;
+use crate::trial::Profile;
 
 /// The family of proposed layouts.
 const FAMILY: &str = "d";
@@ -19,8 +20,14 @@ const FEWEST_EVENTS: f64 = 2.0;
 const MOST_EVENTS: f64 = 4e6;
 /// Events of an entity from which on a row for all of them is refused.
 const ENDLESS_EVENTS: f64 = 1000.0;
-/// Values of a salt.
+/// Values of a salt at least.
 const SALTS: u32 = 3;
+/// Writes a second of one range of keys that leave a node room.
+const WRITES_A_RANGE: f64 = 8000.0;
+/// Values of a salt at most: each query without the salted column reads as many ranges.
+const MOST_SALTS: f64 = 100.0;
+/// Rows of an entity in a unit of time that make it likely that one will meet another.
+const MEETING: f64 = 0.25;
 
 /// A layout proposed for a workload, as the section of a job file that declares its table.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +70,7 @@ enum Packing {
     Cells,
     /// A column for each time in the bucket.
     Columns,
-    /// A message an event.
+    /// A message an event; in a bucket a column for each time.
     Message,
 }
 
@@ -83,20 +90,17 @@ pub(super) fn proposals(columns: &Columns<'_>, wants: &[Want], rate: f64, kept_r
     let mut found: Vec<Proposed> = Vec::new();
     for order in columns.orders(wants) {
         let is_time_first = order.before.is_empty();
-        for bucket in buckets(columns, wants, &order, rate / entities) {
-            for packing in packings(columns, &order, bucket) {
-                found.push(proposed(columns, &order, bucket, packing));
+        let tried = buckets(columns, wants, &order, rate / entities);
+        for bucket in &tried {
+            for packing in packings(columns, &order, *bucket) {
+                found.push(proposed(columns, &order, *bucket, packing, rate / entities));
             }
         }
 
         if is_time_first && order.after.is_empty() {
             // Nothing to promote: a salt is what is left.
-            let mut salted = proposed(columns, &order, event(columns), Packing::Cells);
-            let key = salted.section.get("row_key").and_then(Value::as_str).unwrap_or_default();
-            let key = format!("{{salt({}, {SALTS})}}#{key}", time(columns).name);
-            salted.section.insert("row_key".to_owned(), key.into());
-            salted.name = format!("salt_{}", salted.name);
-            found.push(salted);
+            let unsalted = proposed(columns, &order, event(columns), Packing::Cells, rate / entities);
+            found.push(salted(unsalted, &time(columns).name, SALTS));
         }
     }
 
@@ -104,11 +108,47 @@ pub(super) fn proposals(columns: &Columns<'_>, wants: &[Want], rate: f64, kept_r
     if kept_rows / entities >= ENDLESS_EVENTS {
         let orders = columns.orders(wants);
         let whole = orders.iter().find(|order| !order.before.is_empty() && order.after.is_empty());
-        found.extend(whole.map(|order| proposed(columns, order, ALL, Packing::Cells)));
+        found.extend(whole.map(|order| proposed(columns, order, ALL, Packing::Cells, rate / entities)));
     }
 
     name_messages(&mut found);
     found
+}
+
+/// Layouts to try where none of [`proposals`] serves a query for all entities of a range of time: the time first, behind a salt of
+/// the entity. Such a query reads as many ranges as the salt has values, and one for an entity reads one.
+pub(super) fn salted_proposals(columns: &Columns<'_>, wants: &[Want], rate: f64) -> Vec<Proposed> {
+    let is_fleet_wide = |want: &Want| want.fixed(|name| columns.is_key(name)).is_empty() && want.bounds.time.is_some();
+    if !wants.iter().any(is_fleet_wide) {
+        return Vec::new();
+    }
+
+    let entities = columns.entity.iter().map(|name| columns.number(name)).fold(1.0, f64::max);
+    let salts = (rate / WRITES_A_RANGE).ceil().clamp(f64::from(SALTS), MOST_SALTS) as u32;
+    let mut found = Vec::new();
+    for order in columns.orders(wants).iter().filter(|order| order.before.is_empty()) {
+        let Some(granular) = order.after.last() else { continue };
+        for bucket in [event(columns), HOURS, DAYS] {
+            let events = rate / entities * bucket.length as f64 / SECOND as f64;
+            if bucket.length > 0 && !(FEWEST_EVENTS..=MOST_EVENTS).contains(&events) {
+                continue;
+            }
+            let unsalted = packings(columns, order, bucket).into_iter();
+            let unsalted = unsalted.map(|packing| proposed(columns, order, bucket, packing, rate / entities));
+            found.extend(unsalted.map(|unsalted| salted(unsalted, granular, salts)));
+        }
+    }
+    name_messages(&mut found);
+    found
+}
+
+/// A layout with a salt of a column in front of its row key.
+fn salted(mut proposed: Proposed, column: &str, salts: u32) -> Proposed {
+    let key = proposed.section.get("row_key").and_then(Value::as_str).unwrap_or_default();
+    let key = format!("{{salt({column}, {salts})}}#{key}");
+    proposed.section.insert("row_key".to_owned(), key.into());
+    proposed.name = format!("salt_{}", proposed.name);
+    proposed
 }
 
 fn time<'a>(columns: &Columns<'a>) -> &'a Field {
@@ -153,35 +193,38 @@ fn values<'a>(columns: &Columns<'a>, key: &[String]) -> Vec<&'a Field> {
     fields.map(|(_, field)| field).filter(|field| !key.contains(&field.name)).collect()
 }
 
-/// The packings to try. A single value gets a column for each time rather than versions, which are for corrections of a value.
-/// A message of all events of a row is not tried: each event would read and write it again.
+/// The packings to try. A single value gets a column for each time or versions of one, several values versions of theirs or a
+/// message for each time. A message of all events of a row is not tried: each event would read and write it again.
 fn packings(columns: &Columns<'_>, order: &KeyOrder, bucket: Bucket) -> Vec<Packing> {
     let values = values(columns, &order.columns());
-    let is_event = bucket.length == 0;
     let can_be_message = !values.is_empty() && values.iter().all(|field| field.kind != FieldType::Date);
-    let mut packings = match (is_event, values.len()) {
+    let mut packings = match (bucket.length == 0, values.len()) {
         (_, 0) => return Vec::new(),
-        (false, 1) => vec![Packing::Columns],
+        (false, 1) => return vec![Packing::Columns, Packing::Cells],
         _ => vec![Packing::Cells],
     };
-    if is_event && can_be_message && !order.before.is_empty() {
+    if can_be_message && !order.before.is_empty() {
         packings.push(Packing::Message);
     }
     packings
 }
 
-/// The format of what tells events of a bucket apart.
-fn within(columns: &Columns<'_>, bucket: Bucket) -> String {
-    let finer = match columns.profile.step {
-        step if step % MINUTE == 0 => "",
-        step if step % SECOND == 0 => "%S",
-        step if step % 1000 == 0 => "%S%3f",
-        _ => "%S%6f",
+/// The format of what tells events of a bucket apart, of which an entity has `rate` a second: to the coarsest unit in which no two
+/// of its events are, nor are likely to be. The cells have the whole time in their timestamps.
+fn within(columns: &Columns<'_>, bucket: Bucket, rate: f64) -> String {
+    let Profile { step, apart, .. } = *columns.profile;
+    let tells = |unit: i64| step % unit == 0 || (apart >= unit && rate * unit as f64 / SECOND as f64 <= MEETING);
+    let finer = match () {
+        () if tells(MINUTE) => "",
+        () if tells(SECOND) => "%S",
+        () if tells(1000) => "%S%3f",
+        () => "%S%6f",
     };
     format!("{}{finer}", bucket.within)
 }
 
-fn proposed(columns: &Columns<'_>, order: &KeyOrder, bucket: Bucket, packing: Packing) -> Proposed {
+/// The layout of a key, with the time in a bucket, of which an entity has `rate` events a second.
+fn proposed(columns: &Columns<'_>, order: &KeyOrder, bucket: Bucket, packing: Packing, rate: f64) -> Proposed {
     let time = time(columns);
     let key = order.columns();
     let mut parts: Vec<String> = Vec::new();
@@ -208,11 +251,16 @@ fn proposed(columns: &Columns<'_>, order: &KeyOrder, bucket: Bucket, packing: Pa
         Packing::Columns => {
             let values = values(columns, &key);
             let value = values.first().map(|field| field.name.as_str()).unwrap_or_default();
-            column.insert("qualifier".to_owned(), format!("{{{}:{}}}", time.name, within(columns, bucket)).into());
+            column
+                .insert("qualifier".to_owned(), format!("{{{}:{}}}", time.name, within(columns, bucket, rate)).into());
             column.insert("value".to_owned(), format!("{{{value}}}").into());
         }
         Packing::Message => {
-            column.insert("qualifier".to_owned(), "m".into());
+            let qualifier = match bucket.length {
+                0 => "m".to_owned(),
+                _ => format!("{{{}:{}}}", time.name, within(columns, bucket, rate)),
+            };
+            column.insert("qualifier".to_owned(), qualifier.into());
             column.insert("message".to_owned(), MESSAGE.into());
         }
     }
@@ -330,6 +378,57 @@ mod tests {
         let tenants = [("kind", 2), ("tenant", 9), ("device", 100)];
         let found = names(&tenants, &["a", "b"], &["device"], &[want(&["kind", "device", "tenant"])], &[]);
         has(&found, &["tenant_kind_device_event_cells {tenant:percent}#{kind:percent}#{device:percent}#{ts:ms}"]);
+    }
+
+    #[test]
+    fn a_bucket_is_tried_with_a_message_for_each_time_and_a_single_value_with_versions() {
+        let names = |values: &[&str]| names(&[("meter", 2)], values, &["meter"], &[want(&["meter"])], &[]);
+        let packings = |found: &[String]| -> Vec<String> {
+            let names = found.iter().filter_map(|name| name.split(' ').next()?.strip_prefix("meter_day_"));
+            names.map(str::to_owned).collect()
+        };
+        assert_eq!(packings(&names(&["kwh", "volt"])), ["cells", "message"]);
+        assert_eq!(packings(&names(&["kwh"])), ["columns", "cells"]);
+    }
+
+    #[test]
+    fn a_qualifier_is_as_fine_as_readings_are_close() {
+        let schema = SourceSchema { fields: Vec::new(), time: 0 };
+        let within = |step: i64, apart: i64, rate: f64| {
+            let profile = Profile { step, apart, ..Profile::default() };
+            within(&Columns { schema: &schema, profile: &profile, entity: &[], scale: &[] }, DAYS, rate)
+        };
+        // Milliseconds, and no two readings of a meter in a minute: one in 15 minutes.
+        assert_eq!(within(1000, MINUTE, 1.0 / 900.0), "%H%M");
+        // In the data they are as far apart; there will be one in 5 s.
+        assert_eq!(within(1000, MINUTE, 0.2), "%H%M%S");
+        assert_eq!(within(1000, SECOND, 1.0 / 900.0), "%H%M%S");
+        assert_eq!(within(1000, 1000, 1.0), "%H%M%S%3f");
+        // On the minute all that is finer is 0.
+        assert_eq!(within(MINUTE, 0, 1.0), "%H%M");
+        assert_eq!(within(1, 1, 1.0), "%H%M%S%6f");
+    }
+
+    #[test]
+    fn all_entities_of_a_window_are_read_from_salted_ranges() {
+        let fields = vec![
+            Field { name: "meter".to_owned(), kind: FieldType::UInt64 },
+            Field { name: "ts".to_owned(), kind: FieldType::Timestamp },
+            Field { name: "kwh".to_owned(), kind: FieldType::Float64 },
+        ];
+        let schema = SourceSchema { fields, time: 1 };
+        let profile = Profile { step: MINUTE, ..Profile::default() };
+        let entity = ["meter".to_owned()];
+        let columns = Columns { schema: &schema, profile: &profile, entity: &entity, scale: &[] };
+        let of = |fixed: &[&str], rate: f64| -> Vec<String> {
+            let found = salted_proposals(&columns, &[want(fixed)], rate);
+            found.iter().map(|it| format!("{} {}", it.name, it.section["row_key"].as_str().unwrap())).collect()
+        };
+        has(&of(&[], 10.0), &["salt_day_meter_columns {salt(meter, 3)}#{ts:%Y%m%d}#{meter:010}"]);
+        // 40,000 writes a second are 5 ranges of 8,000.
+        has(&of(&[], 40_000.0), &["salt_event_meter_cells {salt(meter, 5)}#{ts:ms}#{meter:010}"]);
+        // What a query fixes is promoted.
+        assert!(of(&["meter"], 10.0).is_empty());
     }
 
     #[test]

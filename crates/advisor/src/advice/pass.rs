@@ -88,6 +88,12 @@ impl Found {
         Pairing { comparison: &self.comparison, economy: &self.economy, workload, prices, columns }
     }
 
+    /// Whether a layout serves the workload, or a pair if two tables are wanted.
+    pub(super) fn is_served(&self, asking: Asking<'_>, columns: &Columns<'_>) -> bool {
+        let is_single = self.economy.costs.iter().any(|cost| cost.standing().is_none());
+        is_single || (asking.most_tables > 1 && !pairs(self.pairing(asking, columns)).found.is_empty())
+    }
+
     /// Source rows of the layout that took most of them.
     pub(super) fn source_rows(&self) -> u64 {
         self.comparison.layouts.iter().map(|layout| layout.measured.source_rows).max().unwrap_or_default()

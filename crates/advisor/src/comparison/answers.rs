@@ -122,7 +122,8 @@ pub(crate) fn economy_at(
     let scales = given.scales(&demand);
 
     let mut changed = Vec::new();
-    for (weight, change) in CHANGES {
+    // A workload without any query says nothing of a layout.
+    for (weight, change) in CHANGES.into_iter().filter(|(weight, _)| *weight > 0.0 || workload.queries.len() > 1) {
         for (at, query) in workload.queries.iter().enumerate() {
             let mut answers = answers.clone();
             for answer in answers.iter_mut().filter_map(|answers| answers.get_mut(at)?.asked.as_mut()) {

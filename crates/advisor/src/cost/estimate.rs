@@ -44,6 +44,9 @@ pub struct Cost {
     /// Whether keys grow with time. A layout that does comes after all that do not, whatever it costs: its writes go to
     /// one end of the table however many nodes there are.
     pub is_sequential: bool,
+    /// How far its row key departs from the order of the guides: columns behind the time, and a bucket of another length than
+    /// the ranges of time that are asked for.
+    pub departures: u8,
     /// Rules of schema design that it breaks, of severity `error`. A layout with errors comes after all without.
     pub errors: usize,
     /// The loads of the queries that the layout answers, in the order of the workload.
@@ -184,8 +187,20 @@ pub fn cost(costing: Costing<'_>, demand: &Demand, workload: &Workload, prices: 
         bytes_seen: queries.iter().map(|query| query.bytes_seen).sum(),
         errors: 0,
         is_sequential,
+        departures: departures(costing),
         queries,
     }
+}
+
+/// How far a row key departs from the order of the guides.
+fn departures(costing: Costing<'_>) -> u8 {
+    let Costing { shape, asked, .. } = costing;
+    let is_behind = shape.leading().len() < shape.columns().len();
+    let step = shape.step().filter(|_| !shape.is_by_event());
+    let mut ranges = asked.iter().filter_map(|asked| asked.bounds.time).peekable();
+    let is_other_unit = ranges.peek().is_some()
+        && step.is_some_and(|step| ranges.all(|(first, end)| ((end - first) as f64 / step as f64 - 1.0).abs() > 0.01));
+    u8::from(is_behind) + u8::from(is_other_unit)
 }
 
 /// What follows from one of both packed sizes: bytes stored, the nodes of a cluster, and the price of a month of all clusters.

@@ -25,8 +25,10 @@ pub enum Criterion {
     Class,
     /// The price of a month.
     Month,
-    /// The price of the part of the nodes that is busy.
+    /// The nodes that are busy.
     Busy,
+    /// The order of the guides: the entity before the time, and the unit of time that is asked.
+    Guides,
     /// Rows that queries see.
     Rows,
     /// Bytes that they see.
@@ -38,7 +40,8 @@ pub fn criterion(one: &Cost, other: &Cost) -> Option<Criterion> {
     let criteria = [
         (Criterion::Class, class(one) != class(other)),
         (Criterion::Month, !are_alike(one.month.1, other.month.1)),
-        (Criterion::Busy, !are_alike(one.busy_month, other.busy_month)),
+        (Criterion::Busy, !are_alike(one.load() + LEAST_BUSY, other.load() + LEAST_BUSY)),
+        (Criterion::Guides, one.departures != other.departures),
         (Criterion::Rows, one.rows_seen() != other.rows_seen()),
         (Criterion::Bytes, one.bytes_seen != other.bytes_seen),
     ];
@@ -51,8 +54,8 @@ fn are_alike(one: f64, other: f64) -> bool {
 
 /// Ranks layouts: those that no number of nodes serves last, before them those that rules refuse, before them those that do not
 /// answer a query as they must, before them those whose keys grow with time; then by the dearer of both monthly prices. Prices
-/// within 1 % are alike, and whole nodes hide what is busy of them: of these, by the price of the busy part, and if that is alike,
-/// too, by the rows and bytes that queries see, equal ones in their order. `changed` has the costs of all layouts for each changed
+/// within 1 % are alike, and whole nodes hide what is busy of them: of these, by the nodes that are busy, and if these are alike,
+/// too, by how far they depart from the order of the guides, then by the rows and bytes that queries see, equal ones in their order. `changed` has the costs of all layouts for each changed
 /// workload.
 pub fn score<'a>(costs: &[Cost], changed: impl IntoIterator<Item = &'a [Cost]>) -> Vec<Score> {
     let winners: Vec<Option<usize>> = changed.into_iter().map(winner).collect();
@@ -63,7 +66,7 @@ pub fn score<'a>(costs: &[Cost], changed: impl IntoIterator<Item = &'a [Cost]>) 
         let wins = winners.iter().filter(|winner| **winner == Some(at)).count();
         scores.push(Score {
             place: order.iter().position(|ranked| *ranked == at).unwrap_or(at) + 1,
-            is_pareto: !costs.iter().any(|other| dominates(other, cost)),
+            is_pareto: cost.unservable.is_none() && !costs.iter().any(|other| dominates(other, cost)),
             robust: if winners.is_empty() { 0.0 } else { wins as f64 / winners.len() as f64 },
         });
     }
@@ -88,10 +91,14 @@ fn ranked(costs: &[Cost]) -> Vec<usize> {
     order.sort_by_key(|(_, cost)| class(cost));
     for of_class in order.chunk_by_mut(|one, other| class(one.1) == class(other.1)) {
         for alike in sorted_alike(of_class, |(_, cost)| cost.month.1) {
-            for alike in sorted_alike(alike, |(_, cost)| cost.busy_month) {
+            for alike in sorted_alike(alike, |(_, cost)| cost.load() + LEAST_BUSY) {
                 alike.sort_by(|(at, one), (other_at, other)| {
                     let rows = one.rows_seen().total_cmp(&other.rows_seen());
-                    rows.then(one.bytes_seen.total_cmp(&other.bytes_seen)).then(at.cmp(other_at))
+                    one.departures
+                        .cmp(&other.departures)
+                        .then(rows)
+                        .then(one.bytes_seen.total_cmp(&other.bytes_seen))
+                        .then(at.cmp(other_at))
                 });
             }
         }
@@ -145,6 +152,7 @@ mod tests {
             errors: 0,
             hot_series: None,
             is_sequential: false,
+            departures: 0,
             queries: Vec::new(),
             bytes_seen,
         }
@@ -176,9 +184,10 @@ mod tests {
         let own = Cost { queries: rows(10.0), ..cost(100.0, 5.0, true) };
         for (other, decides) in [
             (Cost { errors: 1, ..own.clone() }, Some(Criterion::Class)),
-            (Cost { month: (1.0, 102.0), busy_month: 500.0, ..own.clone() }, Some(Criterion::Month)),
-            (Cost { month: (1.0, 100.5), busy_month: 102.0, ..own.clone() }, Some(Criterion::Busy)),
-            (Cost { busy_month: 100.5, queries: rows(11.0), ..own.clone() }, Some(Criterion::Rows)),
+            (Cost { month: (1.0, 102.0), write_load: 5.0, ..own.clone() }, Some(Criterion::Month)),
+            (Cost { month: (1.0, 100.5), write_load: 0.1, departures: 1, ..own.clone() }, Some(Criterion::Busy)),
+            (Cost { write_load: 1e-6, departures: 1, queries: rows(11.0), ..own.clone() }, Some(Criterion::Guides)),
+            (Cost { write_load: 1e-6, queries: rows(11.0), ..own.clone() }, Some(Criterion::Rows)),
             (Cost { bytes_seen: 6.0, ..own.clone() }, Some(Criterion::Bytes)),
             (own.clone(), None),
         ] {
@@ -188,9 +197,13 @@ mod tests {
 
     #[test]
     fn whole_nodes_do_not_hide_what_is_busy() {
-        let costs = [(474.6, 300.0), (474.5, 400.0), (480.0, 1.0)];
-        let costs = costs.map(|(month, busy_month)| Cost { busy_month, ..cost(month, 1.0, true) });
+        let costs = [(474.6, 0.3), (474.5, 0.4), (480.0, 0.1)];
+        let costs = costs.map(|(month, write_load)| Cost { write_load, ..cost(month, 1.0, true) });
         assert_eq!(score(&costs, []).iter().map(|score| score.place).collect::<Vec<_>>(), [1, 2, 3]);
+        // Of what keeps as much of them busy, the order of the guides.
+        let tenant = |month: f64, departures: u8| Cost { departures, write_load: 0.3, ..cost(month, 1.0, true) };
+        let costs = [tenant(474.5, 1), tenant(477.0, 0)];
+        assert_eq!(score(&costs, []).iter().map(|score| score.place).collect::<Vec<_>>(), [2, 1]);
     }
 
     #[test]
@@ -200,7 +213,7 @@ mod tests {
         let scores = score(&costs, [costs.as_slice(), other.as_slice()]);
         let places: Vec<usize> = scores.iter().map(|score| score.place).collect();
         assert_eq!(places, [4, 3, 2, 1]);
-        assert_eq!(scores.iter().map(|score| score.is_pareto).collect::<Vec<_>>(), [true, false, true, true]);
+        assert_eq!(scores.iter().map(|score| score.is_pareto).collect::<Vec<_>>(), [false, false, true, true]);
         assert_eq!(scores.iter().map(|score| score.robust).collect::<Vec<_>>(), [0.0, 0.5, 0.0, 0.5]);
     }
 }

@@ -38,6 +38,11 @@ pub(crate) fn row_writes(rate: f64, kib: f64, prices: &Prices) -> Option<Passed>
     Some(Passed { rule: "W2", severity: Severity::Error, measured, limit: prices.node.writes_per_second })
 }
 
+/// W1: so many source rows a second that go to the end of one series, of so many KiB each.
+pub(crate) fn series_writes(rate: f64, kib: f64, prices: &Prices) -> Option<Passed> {
+    Some(Passed { rule: "W1", ..row_writes(rate, kib, prices)? })
+}
+
 /// T1: so many tables of an instance.
 pub(crate) fn tables(count: u64, prices: &Prices) -> Option<Passed> {
     let bound = prices.limits.tables;

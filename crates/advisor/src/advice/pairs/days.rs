@@ -29,8 +29,13 @@ pub(super) fn days(pairing: &Pairing<'_>, at: usize) -> Option<SecondTable> {
         _ => measured.rows as f64 * of_day / scale.row_growth.factor(),
     };
 
+    // More tables than are advised are for whole days: for a part of one, a table with the fixed column first is one table.
+    let is_crowded = tables(demand.days().ceil() as u64, pairing.prices).is_some();
     let loads = pairing.asked(at).map(|(query, answer)| {
         let asked = answer.asked.as_ref()?;
+        if is_crowded && asked.bounds.fixed.iter().any(|name| pairing.columns.is_key(name)) {
+            return None;
+        }
         let seconds = asked.bounds.covered(DAY)?;
         let days = (seconds / SECONDS_A_DAY).ceil().max(1.0);
         if days > MOST_DAYS || shape.is_one_series(&asked.bounds) || !serves(query, Need::Range) {

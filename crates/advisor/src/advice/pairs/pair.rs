@@ -35,6 +35,8 @@ pub struct Pair {
     pub nodes: f64,
     /// Price of a month of all clusters, in the currency of the price list, packed by Snappy.
     pub month: f64,
+    /// A month of the part of the nodes that is busy, packed by Snappy.
+    pub busy_month: f64,
     /// Bytes that queries see a second.
     pub bytes_seen: f64,
     /// Bytes stored, as a multiple of those of the smaller table that holds all rows.
@@ -247,6 +249,7 @@ impl Pairing<'_> {
             busy: tables.busy,
             nodes: tables.nodes,
             month: tables.month,
+            busy_month: self.prices.month(tables.busy, tables.stored),
             bytes_seen: tables.loads.iter().map(|load| load.bytes_seen).sum(),
             duplication: tables.stored / least.max(f64::MIN_POSITIVE),
             loads: tables.loads,

@@ -72,7 +72,8 @@ pub(super) static ONE_RANGE: Rule = Rule {
     id: "W1",
     severity: Severity::Error,
     needs: Needs::Data,
-    title: "writes that go to one place: rank 95 of 100 of the top shares of ten key ranges is 0.5 or more, in slices of 20 rows and \
+    title: "writes that go to one place: those of the busiest values of the columns before the time pass a node at the declared rate; \
+            else rank 95 of 100 of the top shares of ten key ranges is 0.5 or more, in slices of 20 rows and \
             more; an error if that range passes a node at the declared rate, a note if it does not, a warning without a rate",
     reason: "Nodes share a table by ranges of keys, so a range that takes half of the writes keeps one node busy, however many there are",
     source: KEY_VISUALIZER,
@@ -81,6 +82,10 @@ pub(super) static ONE_RANGE: Rule = Rule {
 
 fn one_range(table: &TableSubject<'_>) -> Vec<Found> {
     let Some(writes) = table.facts.map(|facts| &facts.writes) else { return Vec::new() };
+    // At scale the share of the busiest series decides, and not that of a range of what was measured.
+    if let Some(found) = hot_series(table) {
+        return vec![found];
+    }
     if writes.cut_slices < FEWEST_SLICES || writes.median < FEWEST_ROWS || writes.top_share < TOP_SHARE {
         return Vec::new();
     }
@@ -105,16 +110,24 @@ fn one_series(table: &TableSubject<'_>, message: &str) -> Option<Found> {
     let scale = table.facts?.scale.as_ref().filter(|scale| scale.is_rate_declared)?;
     let rate = scale.series_rate?;
     let node = table.prices.node.writes_per_second;
-    let is_over = table.prices.nodes_above_one(rate * scale.write_kib.max(1.0)).is_some();
-    let (severity, of) = match (is_over, scale.is_time_first) {
-        (true, true) => (Severity::Error, "all go"),
-        (true, false) => (Severity::Warn, "those of the busiest entity go"),
-        (false, true) => (Severity::Info, "all go"),
-        (false, false) => (Severity::Info, "those of the busiest entity go"),
+    let of = if scale.is_time_first { "all go" } else { "those of the busiest entity go" };
+    let message = format!("{message}; at the declared rate {of} to one place, {rate:.0} a second");
+    Some(Found::new(Severity::Info, table.whole_key(), message).measure(rate, node, "writes a second"))
+}
+
+/// A series whose newest rows take more writes than a node, at the declared rate.
+fn hot_series(table: &TableSubject<'_>) -> Option<Found> {
+    let scale = table.facts?.scale.as_ref().filter(|scale| scale.is_rate_declared)?;
+    let rate = scale.series_rate?;
+    let passed = limits::series_writes(rate, scale.write_kib, table.prices)?;
+    let (severity, of, salt) = match scale.is_time_first {
+        true => (passed.severity, "all go", ""),
+        false => (Severity::Warn, "those of the busiest entity go", "; a salt of the time would spread them"),
     };
-    let salt = if is_over && !scale.is_time_first { "; a salt of the time would spread them" } else { "" };
-    let message = format!("{message}; at the declared rate {of} to one place, {rate:.0} a second{salt}");
-    Some(Found::new(severity, table.whole_key(), message).measure(rate, node, "writes a second"))
+    let writes = limits::writes_text(rate, scale.write_kib);
+    let message =
+        format!("at the declared rate {of} to one place, {writes}: {:.1} nodes{salt}", passed.measured / passed.limit);
+    Some(Found::new(severity, table.whole_key(), message).measure(passed.measured, passed.limit, "writes a second"))
 }
 
 pub(super) static HOT_ROW: Rule = Rule {

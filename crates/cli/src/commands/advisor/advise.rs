@@ -130,7 +130,7 @@ fn layout_object(advice: &Advice, at: usize, prices: &Prices) -> Value {
     json!({
         "layouts": [layout.measured.layout],
         "row_keys": [layout.row_key],
-        "place": score.place,
+        "place": advice.place(at),
         "robust": rounded(score.robust),
         "month_low": cost.month.0,
         "month_high": cost.month.1,
@@ -178,6 +178,21 @@ fn table(advice: &Advice) -> ResultRows {
         "bytes seen",
         "robust",
     ]);
+    // A chosen pair is first, and single layouts come behind it.
+    if let Some(pair) = advice.pairs.first() {
+        rows.push(row![
+            1,
+            pair.names.join(" + "),
+            pair.row_keys.join(" + "),
+            format!("{:.0}", pair.month),
+            format!("{:.2}", pair.busy_month),
+            pair.nodes as u64,
+            format!("{:.1}", pair.loads.iter().map(|load| load.rows_seen).sum::<f64>()),
+            pair.bytes_seen.round() as u64,
+            ""
+        ]);
+    }
+    let behind = advice.pairs.len().min(1);
     let mut order: Vec<usize> = (0..advice.comparison.layouts.len()).collect();
     order.sort_by_key(|at| advice.economy.scores.get(*at).map(|score| score.place));
     for at in order {
@@ -191,7 +206,7 @@ fn table(advice: &Advice) -> ResultRows {
             None => format!("{:.0}..{:.0}", cost.month.0, cost.month.1),
         };
         rows.push(row![
-            score.place,
+            score.place + behind,
             layout.measured.layout,
             layout.row_key,
             month,

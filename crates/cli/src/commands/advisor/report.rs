@@ -1,16 +1,16 @@
 //! The page of a comparison or a heatmap.
 
 use serde_json::Value;
-use tidetable_advisor::advice::{Advice, Explanation, Refused};
+use tidetable_advisor::advice::{Advice, Explanation, Pair, Refused};
 use tidetable_advisor::comparison::{Compared, Comparison, Economy};
 use tidetable_advisor::heatmap::{Heatmap, Pattern, key_segments};
 use tidetable_advisor::spread::Spread;
 use tidetable_layout::Layout;
-use tidetable_page::view::{self, LayoutsPage, Matrix, Note, Verdict};
+use tidetable_page::view::{self, Figure, LayoutsPage, Matrix, Note, Verdict};
 
 use super::economy::{ORDER, factor_text};
-use super::sections::{Costed, bytes, cost, figures, name, queries};
-use super::{micros, pattern_names, share_text};
+use super::sections::{CHEAPEST, Costed, PARETO, bytes, cost, figures, name, queries};
+use super::{micros, pattern_names, rounded, share_text};
 use crate::output::values::{count, length};
 
 /// The page of a comparison. `data` is what `--output json` prints.
@@ -48,6 +48,9 @@ pub fn advice_page(title: String, command: String, advice: &Advice, costed: Cost
     let Explanation { choice, facts, order, warnings, method } = advice.explain(costed.workload, costed.prices);
     page.verdict.headline = choice;
     page.verdict.reasons = facts.into_iter().chain([order]).chain(warnings).collect();
+    if let (Some(figures), Some(pair)) = (&mut page.comparison, advice.pairs.first()) {
+        put_first(figures, pair);
+    }
     let refused: Vec<String> = advice.refused.iter().map(refused_text).collect();
     let note = |title: &str, text: String| Note { title: title.to_owned(), text };
     page.method.insert(0, note("Ranked", format!("{method}.")));
@@ -55,6 +58,27 @@ pub fn advice_page(title: String, command: String, advice: &Advice, costed: Cost
         page.method.insert(1, note("Not chosen", refused.join(". ")));
     }
     page
+}
+
+/// Puts a chosen pair of tables before the single layouts, of which none is the cheapest then.
+fn put_first(figures: &mut view::Comparison, pair: &Pair) {
+    for row in &mut figures.rows {
+        row.marks.retain(|mark| mark != CHEAPEST && mark != PARETO);
+    }
+    let known = |column: &view::Column| match column.name.as_str() {
+        "month" => Figure::Real(pair.month),
+        "busy_month" => Figure::Real(pair.busy_month),
+        "rows_seen" => Figure::Real(rounded(pair.loads.iter().map(|load| load.rows_seen).sum())),
+        _ => Figure::None,
+    };
+    let row = view::ComparisonRow {
+        layout: pair.names.join(" + "),
+        shape: pair.row_keys.join(" + "),
+        marks: vec![CHEAPEST.to_owned()],
+        sampled: false,
+        figures: figures.columns.iter().map(known).collect(),
+    };
+    figures.rows.insert(0, row);
 }
 
 /// A layout that a rule refuses.

@@ -8,6 +8,11 @@ use tidetable_page::view::{self, Better, Figure, Unit};
 
 use super::{pattern_names, rounded};
 
+/// The mark of the layout that comes first.
+pub const CHEAPEST: &str = "cheapest";
+/// The mark of a layout that none other is better than in price and reads.
+pub const PARETO: &str = "on the Pareto front";
+
 /// The workload of a comparison, with what it means for the layouts.
 #[derive(Clone, Copy)]
 pub struct Costed<'a> {
@@ -83,13 +88,13 @@ pub fn figures(comparison: &Comparison, sampled: bool, costed: Option<Costed<'_>
             if cost.unservable.is_some() {
                 marks.push("cannot be served".to_owned());
             } else if score.place == 1 {
-                marks.push("cheapest".to_owned());
+                marks.push(CHEAPEST.to_owned());
             }
             if cost.errors > 0 {
                 marks.push("breaks a rule".to_owned());
             }
             if score.is_pareto {
-                marks.push("on the Pareto front".to_owned());
+                marks.push(PARETO.to_owned());
             }
         }
         Some(view::ComparisonRow { layout: name(layout), shape: layout.row_key.clone(), marks, sampled, figures })
