@@ -242,7 +242,9 @@ fn balloons_have_another_layout_for_each_workload() {
     );
     let found = advised(&rows, &week);
     assert_eq!(found.row_keys(), ["{balloon:percent}#{ts:%G-W%V}"], "{}", found.shown);
-    assert!(found.job.contains("each = \"*\""), "{}", found.job);
+    // A cell a reading, with all of its values.
+    assert!(found.job.contains("qualifier = \"{ts:%m%d%H%M}\""), "{}", found.job);
+    assert!(found.job.contains("message = \"Reading\""), "{}", found.job);
     let minute = format!(
         "{scale}[query.minute]\nper_second = 50\nmust = \"range\"\n\
                           where = \"region = $region and ts >= $minute and ts < $minute + interval '1 minute'\"\n"

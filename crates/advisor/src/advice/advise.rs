@@ -1,5 +1,7 @@
 //! From a job and a workload to layouts, measured and ranked.
 
+use std::collections::BTreeSet;
+
 use tidetable_job::Job;
 use tidetable_job::workload::Workload;
 use tidetable_layout::SourceSchema;
@@ -10,6 +12,7 @@ use crate::advice::generate::{Proposed, proposals, salted_proposals};
 use crate::advice::keys::Columns;
 use crate::advice::pairs::{Pairs, pairs, third};
 use crate::advice::pass::{Asking, Part, Pass};
+use crate::advice::refused::Refused;
 use crate::advice::wants::wants;
 use crate::error::{AdvisorError, Result};
 use crate::growth::Demand;
@@ -59,7 +62,9 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     let full = Part::new(profile, entities, MEASURED);
 
     let mut ranked = pass.measured(&first.schema, &candidates, known.rows, &ranking, RANKED_DRAWS)?;
+    let mut refused = Vec::new();
     if !ranked.is_served(asking, &columns) {
+        refused.extend(pairs(ranked.pairing(asking, &columns)).refused);
         // Promotion comes before a salt.
         let salted = salted_proposals(&columns, &wants, demand.writes_per_second);
         let salted = compiled(&pass, &first.schema, salted)?;
@@ -71,7 +76,7 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
     }
     let order = ranked.finalists(asking, &columns);
     let ranked_rows = ranked.source_rows();
-    let mut refused = ranked.refused.clone();
+    refused.extend(ranked.refused.clone());
 
     let found = if ranking == full && candidates.len() <= FULL {
         ranked
@@ -83,6 +88,8 @@ pub fn advise(asking: Asking<'_>) -> Result<Advice> {
 
     let pairs = if asking.most_tables > 1 { pairs(found.pairing(asking, &columns)) } else { Pairs::default() };
     refused.extend(pairs.refused);
+    let mut seen = BTreeSet::new();
+    refused.retain(|refused: &Refused| seen.insert(refused.name.clone()));
     let is_served = found.economy.costs.iter().any(|cost| cost.standing().is_none());
     let third = third(found.pairing(asking, &columns), pairs.found.first(), is_served);
     Ok(Advice {

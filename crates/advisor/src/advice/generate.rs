@@ -193,14 +193,14 @@ fn values<'a>(columns: &Columns<'a>, key: &[String]) -> Vec<&'a Field> {
     fields.map(|(_, field)| field).filter(|field| !key.contains(&field.name)).collect()
 }
 
-/// The packings to try. A single value gets a column for each time or versions of one, several values versions of theirs or a
-/// message for each time. A message of all events of a row is not tried: each event would read and write it again.
+/// The packings to try. A single value gets a column for each time rather than versions, which are for corrections of a value;
+/// several values get versions of theirs, or a message for each time. A message of all events of a row is not tried: each event would read and write it again.
 fn packings(columns: &Columns<'_>, order: &KeyOrder, bucket: Bucket) -> Vec<Packing> {
     let values = values(columns, &order.columns());
     let can_be_message = !values.is_empty() && values.iter().all(|field| field.kind != FieldType::Date);
     let mut packings = match (bucket.length == 0, values.len()) {
         (_, 0) => return Vec::new(),
-        (false, 1) => return vec![Packing::Columns, Packing::Cells],
+        (false, 1) => return vec![Packing::Columns],
         _ => vec![Packing::Cells],
     };
     if can_be_message && !order.before.is_empty() {
@@ -381,14 +381,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_is_tried_with_a_message_for_each_time_and_a_single_value_with_versions() {
+    fn a_bucket_is_tried_with_a_message_for_each_time() {
         let names = |values: &[&str]| names(&[("meter", 2)], values, &["meter"], &[want(&["meter"])], &[]);
         let packings = |found: &[String]| -> Vec<String> {
             let names = found.iter().filter_map(|name| name.split(' ').next()?.strip_prefix("meter_day_"));
             names.map(str::to_owned).collect()
         };
         assert_eq!(packings(&names(&["kwh", "volt"])), ["cells", "message"]);
-        assert_eq!(packings(&names(&["kwh"])), ["columns", "cells"]);
+        assert_eq!(packings(&names(&["kwh"])), ["columns"]);
     }
 
     #[test]

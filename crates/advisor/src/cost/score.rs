@@ -4,8 +4,10 @@ use crate::cost::estimate::{Cost, Unservable};
 
 /// Prices up to so many times the least are alike.
 pub(crate) const ALIKE: f64 = 1.01;
-/// Nodes so few that they tell nothing apart.
-pub(crate) const LEAST_BUSY: f64 = 0.001;
+/// Nodes that are busy up to so many times the least are alike, beside [`LEAST_BUSY`].
+pub(crate) const BUSY_ALIKE: f64 = 1.1;
+/// What is busy of nodes is compared beside one node more: less than a tenth of a node tells nothing apart.
+pub(crate) const LEAST_BUSY: f64 = 1.0;
 
 /// The place of a layout among others.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,8 +41,8 @@ pub enum Criterion {
 pub fn criterion(one: &Cost, other: &Cost) -> Option<Criterion> {
     let criteria = [
         (Criterion::Class, class(one) != class(other)),
-        (Criterion::Month, !are_alike(one.month.1, other.month.1)),
-        (Criterion::Busy, !are_alike(one.load() + LEAST_BUSY, other.load() + LEAST_BUSY)),
+        (Criterion::Month, !are_alike(one.month.1, other.month.1, ALIKE)),
+        (Criterion::Busy, !are_alike(one.load() + LEAST_BUSY, other.load() + LEAST_BUSY, BUSY_ALIKE)),
         (Criterion::Guides, one.departures != other.departures),
         (Criterion::Rows, one.rows_seen() != other.rows_seen()),
         (Criterion::Bytes, one.bytes_seen != other.bytes_seen),
@@ -48,8 +50,8 @@ pub fn criterion(one: &Cost, other: &Cost) -> Option<Criterion> {
     criteria.into_iter().find(|(_, differs)| *differs).map(|(criterion, _)| criterion)
 }
 
-fn are_alike(one: f64, other: f64) -> bool {
-    one.max(other) <= one.min(other) * ALIKE
+fn are_alike(one: f64, other: f64, alike: f64) -> bool {
+    one.max(other) <= one.min(other) * alike
 }
 
 /// Ranks layouts: those that no number of nodes serves last, before them those that rules refuse, before them those that do not
@@ -90,8 +92,8 @@ fn ranked(costs: &[Cost]) -> Vec<usize> {
     let mut order: Vec<(usize, &Cost)> = costs.iter().enumerate().collect();
     order.sort_by_key(|(_, cost)| class(cost));
     for of_class in order.chunk_by_mut(|one, other| class(one.1) == class(other.1)) {
-        for alike in sorted_alike(of_class, |(_, cost)| cost.month.1) {
-            for alike in sorted_alike(alike, |(_, cost)| cost.load() + LEAST_BUSY) {
+        for alike in sorted_alike(of_class, ALIKE, |(_, cost)| cost.month.1) {
+            for alike in sorted_alike(alike, BUSY_ALIKE, |(_, cost)| cost.load() + LEAST_BUSY) {
                 alike.sort_by(|(at, one), (other_at, other)| {
                     let rows = one.rows_seen().total_cmp(&other.rows_seen());
                     one.departures
@@ -106,14 +108,14 @@ fn ranked(costs: &[Cost]) -> Vec<usize> {
     order.into_iter().map(|(at, _)| at).collect()
 }
 
-/// Sorts by a price, and cuts where what follows costs more than [`ALIKE`] times the least of its group.
-pub(crate) fn sorted_alike<T>(items: &mut [T], price: impl Fn(&T) -> f64) -> Vec<&mut [T]> {
+/// Sorts by a price, and cuts where what follows costs more than `alike` times the least of its group.
+pub(crate) fn sorted_alike<T>(items: &mut [T], alike: f64, price: impl Fn(&T) -> f64) -> Vec<&mut [T]> {
     items.sort_by(|one, other| price(one).total_cmp(&price(other)));
 
     let mut groups = Vec::new();
     let mut rest = items;
     while let Some(least) = rest.first().map(&price) {
-        let count = rest.partition_point(|item| price(item) <= least * ALIKE).max(1);
+        let count = rest.partition_point(|item| price(item) <= least * alike).max(1);
         let (group, others) = rest.split_at_mut(count);
         groups.push(group);
         rest = others;
@@ -185,7 +187,7 @@ mod tests {
         for (other, decides) in [
             (Cost { errors: 1, ..own.clone() }, Some(Criterion::Class)),
             (Cost { month: (1.0, 102.0), write_load: 5.0, ..own.clone() }, Some(Criterion::Month)),
-            (Cost { month: (1.0, 100.5), write_load: 0.1, departures: 1, ..own.clone() }, Some(Criterion::Busy)),
+            (Cost { month: (1.0, 100.5), write_load: 0.5, departures: 1, ..own.clone() }, Some(Criterion::Busy)),
             (Cost { write_load: 1e-6, departures: 1, queries: rows(11.0), ..own.clone() }, Some(Criterion::Guides)),
             (Cost { write_load: 1e-6, queries: rows(11.0), ..own.clone() }, Some(Criterion::Rows)),
             (Cost { bytes_seen: 6.0, ..own.clone() }, Some(Criterion::Bytes)),
@@ -197,7 +199,7 @@ mod tests {
 
     #[test]
     fn whole_nodes_do_not_hide_what_is_busy() {
-        let costs = [(474.6, 0.3), (474.5, 0.4), (480.0, 0.1)];
+        let costs = [(474.6, 0.3), (474.5, 0.6), (480.0, 0.1)];
         let costs = costs.map(|(month, write_load)| Cost { write_load, ..cost(month, 1.0, true) });
         assert_eq!(score(&costs, []).iter().map(|score| score.place).collect::<Vec<_>>(), [1, 2, 3]);
         // Of what keeps as much of them busy, the order of the guides.

@@ -62,10 +62,12 @@ impl ReadGrowth {
         let part = if found.events > 0.0 { events / found.events } else { self.bytes() };
 
         let rows = found.rows * part / self.row;
-        let is_thin = self.rate > 1.0 && found.events < FEW_TOGETHER * found.rows;
-        let rows = match self.keys.filter(|_| is_thin) {
-            Some(keys) => keys * (1.0 - (-events / keys).exp()),
-            None => rows,
+        let met = self.keys.map(|keys| keys * (1.0 - (-events / keys).exp()));
+        let rows = match met {
+            Some(met) if self.rate > 1.0 && found.events < FEW_TOGETHER * found.rows => met,
+            // What is written less often than it was measured leaves some of them empty.
+            Some(met) if self.rate < 1.0 => rows.min(met),
+            _ => rows,
         };
         ReadAmount { events, rows: rows.max(found.rows.min(1.0)), bytes: found.bytes * part }
     }
@@ -184,6 +186,14 @@ mod tests {
         // What comes to 36 rows fills them, and no more than these.
         let filled = growth(0.002, Some(36.0)).at_scale(drawn);
         assert!((filled.rows - 36.0 * (1.0 - (-101.0_f64 / 36.0).exp())).abs() < 1e-6 && filled.bytes == found.bytes);
+        // A day in which each of 10 players was there twice, who will play 0.7 times: 5 of 10 are.
+        let players =
+            ReadGrowth { entities: 1.0, rate: 0.35, row: 0.35, expected: Some(20.0), ..growth(0.0, Some(10.0)) };
+        let found = players.at_scale(ReadAmount { events: 20.0, rows: 10.0, bytes: 1000.0 });
+        assert!(
+            (found.rows - 10.0 * (1.0 - (-0.7_f64).exp())).abs() < 1e-9 && (found.bytes - 350.0).abs() < 1e-9,
+            "{found:?}"
+        );
         // Nothing grows where nothing else is declared.
         let same = ReadGrowth { entities: 1.0, rate: 1.0, ..growth(0.002, Some(36.0)) };
         assert_eq!(same.at_scale(drawn), drawn);

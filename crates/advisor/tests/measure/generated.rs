@@ -315,12 +315,17 @@ impl<'a> Model<'a> {
         let events = drawn - expected + expected * bytes_growth;
         let part = if drawn > 0.0 { events / drawn } else { bytes_growth };
         let mut rows = asked.rows.mean * part / self.row_growth(parts)?;
-        if self.per_entity > 1.0 && drawn < 3.0 * asked.rows.mean && step(parts).is_some_and(|step| step > 1.0) {
-            // Few rows fill up the keys that there are.
-            let buckets = steps.min((self.case.keep / step(parts)?).max(1.0)).max(1.0);
+        if let Some(step) = step(parts).filter(|step| *step > 1.0) {
+            let buckets = steps.min((self.case.keep / step).max(1.0)).max(1.0);
             let of = |columns: &[&str]| self.distinct(columns) * self.beside(&[]) / self.beside(columns);
             let keys = buckets * of(&columns(parts)) / of(&fixed);
-            rows = keys * (1.0 - (-events / keys).exp());
+            let met = keys * (1.0 - (-events / keys).exp());
+            if self.per_entity > 1.0 && drawn < 3.0 * asked.rows.mean {
+                // Few rows fill up the keys that there are.
+                rows = met;
+            } else if self.per_entity < 1.0 {
+                rows = rows.min(met);
+            }
         }
         rows = rows.max(asked.rows.mean.min(1.0));
         let mut bytes = asked.bytes.mean * part;

@@ -161,7 +161,7 @@ pub const ADVICE: &[Key] = &[
     key(
         "place",
         Integer,
-        "among single tables, from 1; 1 for pairs, which are listed only if they cost less than any table",
+        "among single tables, from 1, or from 2 if none is served and a pair is; 1 for pairs, listed only if they cost less than any table",
     ),
     key("robust", OrNull(&Number), "as of `compare`; null for pairs"),
     key("month_low", OrNull(&Number), "a month of all clusters, packed by zstd; null for pairs"),

@@ -341,6 +341,11 @@ impl Mistake {
                 let names: Vec<_> = section.keys.iter().map(|key| key.name).collect();
                 did_you_mean(near).unwrap_or_else(|| format!("the keys here are {}", listed(&names)))
             }
+            Self::MissingKey { key: "query", section } if section.keys.iter().any(|key| key.name == "scale") => {
+                "add a section `[query.any]` with `where = \"true\"`: all rows, for queries that are not known yet; `per_second` says \
+                 how often it is asked"
+                    .to_owned()
+            }
             Self::MissingKey { key, .. } => missing(key)?.to_owned(),
             Self::Wanted { wanted, .. } => format!("write {wanted}"),
             Self::CatchUpWindow { .. } => "write a number and d, h or m, as in `7d`".to_owned(),

@@ -380,6 +380,12 @@ aggregate = "sum"
         // `a` lacks its predicate, which is said at its name.
         assert_eq!(lines, [1, 2, 3, 5, 7, 8, 9, 10, 11, 13, 14, 15]);
         assert_eq!(problems("")[0].1, "the file of queries has no `query`");
+        let Err(JobError::File(error)) = Workload::parse(Path::new("q.toml"), "keep = \"1d\"\n[scale]\n".to_owned())
+        else {
+            panic!("a file without a query")
+        };
+        let help = miette::Diagnostic::help(&error.problems()[0]).unwrap().to_string();
+        assert!(help.contains("`[query.any]` with `where = \"true\"`") && !help.contains("query.sql"), "{help}");
         assert_eq!(problems("[query]\n").len(), 1);
         assert!(problems("query = 3 3")[0].1.contains("not TOML"));
     }

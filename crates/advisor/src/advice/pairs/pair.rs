@@ -5,7 +5,7 @@ use super::newest::newest;
 use super::pairing::{Pairing, Second, SecondTable, TableLoad};
 use crate::advice::refused::Refused;
 use crate::comparison::Answer;
-use crate::cost::{ALIKE, Cost, LEAST_BUSY, QueryLoad, sorted_alike};
+use crate::cost::{ALIKE, BUSY_ALIKE, Cost, LEAST_BUSY, QueryLoad, sorted_alike};
 
 /// By how much less of the nodes must be busy that a third table is worth a word where the price is the same.
 const WORTH_A_WORD: f64 = 1.1;
@@ -97,7 +97,7 @@ pub(in crate::advice) fn pairs(pairing: Pairing<'_>) -> Pairs {
             let Some(pair) = pairing.pair(first, second) else { continue };
             let is_better = single.is_none_or(|single| match single.month.1 {
                 month if pair.month * ALIKE < month => true,
-                month => pair.month <= month * ALIKE && pair.busy * ALIKE + LEAST_BUSY < busy_of_single,
+                month => pair.month <= month * ALIKE && (pair.busy + LEAST_BUSY) * ALIKE < busy_of_single + LEAST_BUSY,
             });
             match passed.filter(|_| is_better) {
                 None if is_better => found.push(pair),
@@ -152,26 +152,29 @@ pub(in crate::advice) fn third(pairing: Pairing<'_>, best: Option<&Pair>, is_ser
     found.filter(|third| match best {
         Some(pair) => {
             third.month * ALIKE < pair.month
-                || (third.month <= pair.month * ALIKE && third.busy * WORTH_A_WORD + LEAST_BUSY < pair.busy)
+                || (third.month <= pair.month * ALIKE && third.busy * WORTH_A_WORD < pair.busy)
         }
         None => !is_served,
     })
 }
 
 /// Sorts pairs by price. Of those that cost alike, tables of days that answer a query which fixes a column come last: a table
-/// with this column first is one table. Then counts how busy they keep nodes, then that another layout is no table a day, then
-/// the bytes that queries see.
+/// with this column first is one table. Then counts how busy they keep nodes, then the order of the guides, then that another layout
+/// is no table a day, then the bytes that queries see.
 fn rank(pairs: &mut [Pair], pairing: &Pairing<'_>) {
     pairs.sort_by(|a, b| a.month.total_cmp(&b.month).then(a.bytes_seen.total_cmp(&b.bytes_seen)));
 
+    let target = pairing.prices.target(pairing.workload.goal);
     let least = pairs.first().map_or(0.0, |pair| pair.month);
     let alike = pairs.partition_point(|pair| pair.month <= least * ALIKE);
     let Some(alike) = pairs.get_mut(..alike) else { return };
     alike.sort_by_cached_key(|pair| pairing.is_daily_for_some(pair));
     for of_kind in alike.chunk_by_mut(|one, other| pairing.is_daily_for_some(one) == pairing.is_daily_for_some(other)) {
-        for alike in sorted_alike(of_kind, |pair| pair.busy + LEAST_BUSY) {
+        for alike in sorted_alike(of_kind, BUSY_ALIKE, |pair| pair.busy * target + LEAST_BUSY) {
             alike.sort_by(|one, other| {
-                one.is_made_daily().cmp(&other.is_made_daily()).then(one.bytes_seen.total_cmp(&other.bytes_seen))
+                let guides = pairing.departures(one).cmp(&pairing.departures(other));
+                let daily = one.is_made_daily().cmp(&other.is_made_daily());
+                guides.then(daily).then(one.bytes_seen.total_cmp(&other.bytes_seen))
             });
         }
     }
@@ -203,6 +206,13 @@ impl Pairing<'_> {
         };
         let mut answers = self.asked(pair.first).zip(&pair.by_second);
         pair.is_made_daily() && answers.any(|((_, answer), is_second)| *is_second && fixes(answer))
+    }
+
+    /// How far the row keys of both depart from the order of the guides.
+    fn departures(&self, pair: &Pair) -> u8 {
+        let second = if let Second::Layout(at) = pair.second { Some(at) } else { None };
+        let costs = [Some(pair.first), second].into_iter().flatten().filter_map(|at| self.economy.costs.get(at));
+        costs.map(|cost| cost.departures).sum()
     }
 
     /// What a layout and `others` beside it cost; `None` if no one of them answers a query as it must.

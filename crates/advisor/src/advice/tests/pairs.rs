@@ -187,20 +187,24 @@ fn a_table_of_the_newest_answers_no_query_for_ten_of_one_and_none_of_a_depot_beh
 
 #[test]
 fn days_beyond_the_tables_of_an_instance_are_refused() {
-    let day =
-        "[query.day]\nper_second = 0.0001\nmust = \"range\"\nwhere = \"ts >= $day and ts < $day + interval '1 day'\"\n";
-    let of = |keep: &str| {
-        let given = vehicles("{vehicle}#{ts:ms}", &format!("{OF_DEPOT}{day}"));
-        let workload = given.workload.clone();
-        let keep = i64::from(keep.parse::<u16>().unwrap()) * tidetable_layout::time::DAY;
-        let given = Given { workload: tidetable_job::workload::Workload { keep: Some(keep), ..workload }, ..given };
+    let queries = "[query.of_vehicle]\nper_second = 20\nmust = \"range\"\n\
+                   where = \"vehicle = $vehicle and ts >= $minute and ts < $minute + interval '1 minute'\"\n\
+                   [query.day]\nper_second = 0.0001\nmust = \"range\"\n\
+                   where = \"ts >= $day and ts < $day + interval '1 day'\"\n";
+    let of = |days: i64| {
+        let given = vehicles("{vehicle}#{ts:ms}", queries);
+        let workload = tidetable_job::workload::Workload {
+            keep: Some(days * tidetable_layout::time::DAY),
+            ..given.workload.clone()
+        };
+        let given = Given { workload, ..given };
         let advice = given.advised();
         let is_daily = advice.pairs.first().is_some_and(|pair| pair.second == Second::Days);
-        let refused = advice.refused.iter().any(|refused| refused.rule == "T1");
-        (is_daily, refused, given.explained(&advice).warnings.join(" ").contains("T1"))
+        let is_refused = advice.refused.iter().any(|refused| refused.rule == "T1");
+        let keys = advice.comparison.layouts[advice.chosen()].row_key.clone();
+        (is_daily, is_refused, given.explained(&advice).warnings.join(" ").contains("T1"), keys.contains("salt"))
     };
-    assert_eq!(of("90"), (true, false, false));
-    assert_eq!(of("365"), (true, false, true));
-    let (is_daily, refused, _) = of("1095");
-    assert_eq!((is_daily, refused), (false, true));
+    assert_eq!(of(365), (true, false, true, false));
+    // 1,095 tables are over the 1,000 of an instance, and nothing that is promoted serves all vehicles of a day.
+    assert_eq!(of(1095), (false, true, false, true));
 }

@@ -13,8 +13,8 @@ use crate::error::CliError;
 use crate::output::{ResultRows, row};
 
 /// What decides the order of layouts, in the columns of the tables.
-pub const ORDER: &str = "order: those that are served and that no rule refuses first; then by the price of a month, within 1 % by \
-                         that of the busy part of the nodes, then by the rows and the bytes that queries see a second.";
+pub const ORDER: &str = "order: those that are served and that no rule refuses first; then by the price of a month, within 1 % by the \
+                         nodes that are busy, then by the guides' order, then by the rows and the bytes that queries see a second.";
 
 /// The answers of a layout.
 pub fn answers_of(economy: &Economy, layout: usize) -> Value {
