@@ -1,5 +1,6 @@
 //! Connections to a scheduler.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::error::ClusterError;
 use crate::tls::config::Tls;
 use crate::tls::explain::Failure;
 use crate::tls::files::TlsFiles;
-use crate::tls::probe::probe;
+use crate::tls::probe::{BETWEEN, Readiness, probe};
 
 /// How long a connection is tried.
 pub(crate) const CONNECT: Duration = Duration::from_secs(10);
@@ -58,13 +59,13 @@ impl SchedulerLink {
         Ok(self.connected().await?.0)
     }
 
-    /// Whether at least one executor is connected; `None` if the scheduler does not say.
-    pub(crate) async fn has_executors(&self) -> Option<bool> {
-        is_ready(self.connected().await.ok()?.1?)
+    /// The names of the executors that are connected; `None` if the scheduler does not say.
+    pub(crate) async fn executors(&self) -> Option<BTreeSet<String>> {
+        names(&self.connected().await.ok()?.1?)
     }
 
-    /// A connection, and the status of the scheduler.
-    async fn connected(&self) -> Result<(SchedulerGrpcClient<Channel>, Option<u16>), Failure> {
+    /// A connection, and what the scheduler says of its executors.
+    async fn connected(&self) -> Result<(SchedulerGrpcClient<Channel>, Option<Readiness>), Failure> {
         let (host, port) = self.host_and_port();
         let endpoint = Endpoint::from_shared(format!("http://{host}:{port}"))
             .map_err(|error| Failure::passing(error.to_string()))?
@@ -82,13 +83,13 @@ impl SchedulerLink {
             Ok(channel) => channel,
             Err(error) => return Err(self.failure(&error, false).await),
         };
-        let status = match probe(channel.clone()).await {
-            Ok(status) => status,
+        let readiness = match probe(channel.clone()).await {
+            Ok(readiness) => readiness,
             Err(error) => return Err(self.failure(&error, true).await),
         };
 
         let client = SchedulerGrpcClient::new(channel);
-        Ok((client.max_encoding_message_size(MESSAGE).max_decoding_message_size(MESSAGE), status))
+        Ok((client.max_encoding_message_size(MESSAGE).max_decoding_message_size(MESSAGE), readiness))
     }
 
     /// Why a connection failed; `was_made`: the server gave no answer then.
@@ -107,11 +108,11 @@ impl SchedulerLink {
     }
 }
 
-/// What a status of the scheduler says of executors.
-fn is_ready(status: u16) -> Option<bool> {
-    match status {
-        200 => Some(true),
-        503 => Some(false),
+/// The executors that a scheduler names.
+fn names(readiness: &Readiness) -> Option<BTreeSet<String>> {
+    match readiness.status {
+        200 => Some(String::from_utf8_lossy(&readiness.body).split(BETWEEN).map(str::to_owned).collect()),
+        503 => Some(BTreeSet::new()),
         _ => None,
     }
 }
@@ -121,8 +122,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_status_says_whether_executors_are_there() {
-        assert_eq!([200, 503, 404].map(is_ready), [Some(true), Some(false), None]);
+    fn the_scheduler_names_its_executors() {
+        let said = |status: u16, body: &str| names(&Readiness { status, body: body.into() });
+        assert_eq!(said(200, "one\0two 2"), Some(["one", "two 2"].map(str::to_owned).into()));
+        assert_eq!((said(503, ""), said(404, "one")), (Some(BTreeSet::new()), None));
     }
 
     #[test]

@@ -52,8 +52,11 @@ pub enum ClusterError {
     #[error("{role} ended: {source}")]
     Serve { role: &'static str, source: tonic::transport::Error },
     /// The directory for the answers that wait to be fetched cannot be used.
-    #[error("cannot use {directory} for answers: {source}")]
-    WorkDirectory { directory: String, source: std::io::Error },
+    #[error(
+        "executor {executor} cannot write answers to {directory}: {source}; it takes no more units. Free the disk, or choose \
+         another folder by --work-dir, and start it again"
+    )]
+    WorkDirectory { executor: String, directory: String, source: std::io::Error },
     /// A scheduler that does not take an executor.
     #[error("the scheduler at {place} refuses this executor: {reason}")]
     Refused { place: String, reason: String },

@@ -47,6 +47,11 @@ pub(crate) enum JobError {
     Refused(String),
     /// It failed, or the scheduler or an executor is lost: its units may be sent again.
     Lost(String),
+    /// The executors that had its units cannot do them, such as those of another root.
+    Unfit {
+        /// Whether no executor can that is connected.
+        everywhere: bool,
+    },
 }
 
 /// The scheduler's name of a running job, once it is known.

@@ -1,7 +1,7 @@
 //! The jobs of a call: several at a time; what is lost is sent again.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -48,6 +48,10 @@ struct Shared {
     heard: Instant,
     /// How often units were sent and why they were lost, as far as it was told: many jobs are lost with one scheduler.
     told: BTreeSet<(u32, String)>,
+    /// Executors that take no part in the run.
+    unfit: BTreeSet<String>,
+    /// What they answered, by unit.
+    returned: BTreeMap<usize, Answer>,
 }
 
 /// The end of one job.
@@ -65,6 +69,8 @@ impl Call<'_> {
             enough: false,
             heard: Instant::now(),
             told: BTreeSet::new(),
+            unfit: BTreeSet::new(),
+            returned: BTreeMap::new(),
         });
         // The first connection of a run fails at once: a wrong address is no failure to be waited out. Later the scheduler may be
         // on its way back.
@@ -117,6 +123,15 @@ impl Call<'_> {
                     return Err(CarryError::Refused { place: self.session.place_of(), reason });
                 }
                 _ if missing.is_empty() => continue,
+                Err(JobError::Unfit { everywhere: true }) => {
+                    self.take_returned(&missing, shared);
+                    continue;
+                }
+                // This is no attempt of the units: none that could do them has had them.
+                Err(JobError::Unfit { everywhere: false }) => {
+                    running.push(self.job(missing, times, shared, client));
+                    continue;
+                }
                 Err(JobError::Lost(reason)) => reason,
                 Ok(()) => "the job ended without an answer".to_owned(),
             };
@@ -152,6 +167,10 @@ impl Call<'_> {
             Ok(connected) => self.run_job(&units, self.session.job(connected, times), shared).await,
             Err(error) => Err(JobError::Lost(error.to_string())),
         };
+        let done = match done {
+            Ok(()) if lock(shared).has_returned(&units) => Err(self.unfit(shared).await),
+            done => done,
+        };
         if matches!(done, Err(JobError::Lost(_))) {
             // Another connection next time: the scheduler may be another process.
             client.borrow_mut().take();
@@ -185,16 +204,55 @@ impl Call<'_> {
         };
         let take = |at: usize, answer: Answer| {
             let Some(unit) = units.get(at).copied() else { return };
-            let goes_on = (self.take)(unit, answer);
-            let mut shared = lock(shared);
-            shared.missing.answered(unit);
-            shared.enough |= !goes_on;
-            shared.heard = Instant::now();
+            match answer.unfit() {
+                Some(reason) => {
+                    self.tell_unfit(&answer.executor, reason);
+                    let mut shared = lock(shared);
+                    shared.unfit.insert(answer.executor.clone());
+                    shared.returned.insert(unit, answer);
+                }
+                None => self.take_answer(unit, answer, shared),
+            }
         };
         let done = job.run(&bytes, &named, &take).await;
 
         lock(shared).running.remove(&name.into_inner().unwrap_or_else(PoisonError::into_inner));
         done
+    }
+
+    /// Passes an answer to the caller.
+    fn take_answer(&self, unit: usize, answer: Answer, shared: &Mutex<Shared>) {
+        let goes_on = (self.take)(unit, answer);
+        let mut shared = lock(shared);
+        shared.missing.answered(unit);
+        shared.enough |= !goes_on;
+        shared.heard = Instant::now();
+    }
+
+    /// Passes on what executors said that take no part in the run: no other one is there.
+    fn take_returned(&self, units: &[usize], shared: &Mutex<Shared>) {
+        for unit in units {
+            let returned = lock(shared).returned.remove(unit);
+            if let Some(answer) = returned {
+                self.take_answer(*unit, answer, shared);
+            }
+        }
+    }
+
+    /// Says once in a run that an executor takes no part in it.
+    fn tell_unfit(&self, executor: &str, reason: &str) {
+        let mut told = self.session.unfit_told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.insert((executor.to_owned(), reason.to_owned())) {
+            (self.note)(format!("executor {executor} takes no part in this run: {reason}; its units run on others"));
+        }
+    }
+
+    /// The end of a job whose units came back from executors that take no part in the run.
+    async fn unfit(&self, shared: &Mutex<Shared>) -> JobError {
+        match self.session.link.executors().await {
+            Some(connected) => JobError::Unfit { everywhere: connected.is_subset(&lock(shared).unfit) },
+            None => JobError::Lost("the scheduler does not say which executors are connected".to_owned()),
+        }
     }
 
     async fn connect(&self) -> Result<SchedulerGrpcClient<Channel>, CarryError> {
@@ -229,7 +287,7 @@ impl Call<'_> {
                 );
                 return CarryError::Refused { place: self.session.place_of(), reason };
             }
-            if quiet < QUIET || self.session.link.has_executors().await != Some(false) {
+            if quiet < QUIET || !self.session.link.executors().await.is_some_and(|names| names.is_empty()) {
                 without = None;
                 continue;
             }
@@ -243,6 +301,14 @@ impl Call<'_> {
                 return CarryError::Refused { place: self.session.place_of(), reason };
             }
         }
+    }
+}
+
+impl Shared {
+    /// Whether all units of a job that are missing came back from executors that take no part in the run.
+    fn has_returned(&self, units: &[usize]) -> bool {
+        let missing = self.missing.of(units);
+        !missing.is_empty() && missing.iter().all(|unit| self.returned.contains_key(unit))
     }
 }
 

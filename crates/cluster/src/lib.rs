@@ -5,7 +5,7 @@
 //! | `carrier` | [`Ballista`], which brings the units of a run to a scheduler and their answers back |
 //! | `jobs`, `attempts`, `job` | groups of units, each a job of the scheduler; which are sent again; one job |
 //! | `exec`, `codec` | the plan node that runs units, and its encoding |
-//! | `scheduler`, `executor` | the two servers |
+//! | `scheduler`, `executor` | the two servers; the folder in which the answers of an executor wait |
 //! | `runtime` | what plans run in: sessions that read no files |
 //! | `service` | what the scheduler answers |
 //! | `session`, `address`, `connect` | settings of jobs; addresses of and connections to schedulers |

@@ -2,7 +2,6 @@
 //! name.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ballista_core::serde::protobuf::scheduler_grpc_server::{SchedulerGrpc, SchedulerGrpcServer};
@@ -16,6 +15,7 @@ use ballista_core::serde::protobuf::{
 use ballista_core::serde::scheduler::ExecutorMetadata;
 use ballista_scheduler::scheduler_server::SchedulerServer;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
+use futures::future::BoxFuture;
 use tokio::net::{TcpListener, TcpStream};
 use tonic::body::Body;
 use tonic::codegen::{Context, Poll, Service, http};
@@ -27,7 +27,7 @@ use tonic::{Request, Response, Status};
 use crate::MESSAGE;
 use crate::error::ClusterError;
 use crate::tls::config::{ALIVE, Tls};
-use crate::tls::probe::{READY, probe};
+use crate::tls::probe::{BETWEEN, READY, probe};
 
 /// How often an executor is registered, and the wait between two attempts.
 const ATTEMPTS: (u32, Duration) = (5, Duration::from_millis(200));
@@ -48,10 +48,7 @@ pub(crate) async fn serve(listener: TcpListener, scheduler: Ballista, tls: Optio
         Some(tls) => tls.server().ok_or(ClusterError::NoCertificate { role: "a scheduler" })?,
         None => Ok(Server::builder().tcp_nodelay(true).http2_keepalive_interval(Some(ALIVE))),
     };
-    let readiness = {
-        let scheduler = scheduler.clone();
-        Readiness(Arc::new(move || scheduler.is_ready()))
-    };
+    let readiness = ReadinessService(scheduler.clone());
     let service = SchedulerGrpcServer::new(SchedulerService { scheduler, tls })
         .max_decoding_message_size(MESSAGE)
         .max_encoding_message_size(MESSAGE);
@@ -61,25 +58,38 @@ pub(crate) async fn serve(listener: TcpListener, scheduler: Ballista, tls: Optio
     served.await.map_err(|source| ClusterError::Serve { role: "the scheduler", source })
 }
 
-/// Says whether executors are connected, as Ballista's server does.
+/// Says whether executors are connected, as Ballista's server does, and names them.
 #[derive(Clone)]
-struct Readiness(Arc<dyn Fn() -> bool + Send + Sync>);
+struct ReadinessService(Ballista);
 
-impl<B> Service<http::Request<B>> for Readiness {
+impl ReadinessService {
+    /// The names of the executors, with [`BETWEEN`] between them.
+    async fn names(&self) -> String {
+        let known = self.0.state.executor_manager.get_executors_state().await.unwrap_or_default();
+        let names: Vec<String> = known.into_iter().map(|(executor, ..)| executor.id).collect();
+        names.join(BETWEEN)
+    }
+}
+
+impl<B> Service<http::Request<B>> for ReadinessService {
     type Response = http::Response<Body>;
     type Error = Infallible;
-    type Future = std::future::Ready<Result<Self::Response, Infallible>>;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, _: http::Request<B>) -> Self::Future {
-        let mut response = http::Response::new(Body::empty());
-        if !(self.0)() {
+        let service = self.clone();
+        Box::pin(async move {
+            if service.0.is_ready() {
+                return Ok(http::Response::new(Body::new(service.names().await)));
+            }
+            let mut response = http::Response::new(Body::empty());
             *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
-        }
-        std::future::ready(Ok(response))
+            Ok(response)
+        })
     }
 }
 
@@ -181,6 +191,15 @@ fn by_one_port(mut executor: ExecutorRegistration) -> ExecutorRegistration {
     executor
 }
 
+/// Why an executor leaves, from the words of Ballista's executor or of ours.
+fn cause_of_end(reason: &str) -> &str {
+    match reason {
+        "executor received terminate signal." => "it was stopped by SIGTERM",
+        "executor received ctrl-c event." => "it was stopped by SIGINT",
+        reason => reason,
+    }
+}
+
 type Answer<T> = Result<Response<T>, Status>;
 
 #[tonic::async_trait]
@@ -250,7 +269,7 @@ impl SchedulerGrpc for SchedulerService {
 
     async fn executor_stopped(&self, request: Request<ExecutorStoppedParams>) -> Answer<ExecutorStoppedResult> {
         let ExecutorStoppedParams { executor_id, reason } = request.get_ref();
-        tracing::info!("executor {executor_id} ends: {reason}");
+        tracing::info!("executor {executor_id} has left: {}", cause_of_end(reason));
         self.scheduler.executor_stopped(request).await
     }
 

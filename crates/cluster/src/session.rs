@@ -1,5 +1,7 @@
 //! A session with a scheduler: how it is reached, and the settings of its jobs.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
@@ -21,6 +23,8 @@ pub(crate) struct Session {
     pub(crate) chaos: Option<Chaos>,
     /// Whether the scheduler was ever reached.
     pub(crate) reached: AtomicBool,
+    /// Executors that take no part in the run, and why, as far as it was told.
+    pub(crate) unfit_told: Mutex<BTreeSet<(String, String)>>,
 }
 
 /// Faults that Ballista injects into units, for tests: each fails with `probability`, drawn from `seed`.
@@ -35,7 +39,14 @@ pub struct Chaos {
 impl Session {
     /// A session by `link`, for a run.
     pub(crate) fn new(link: SchedulerLink, name: &str) -> Self {
-        Self { link, name: name.to_owned(), next: AtomicU64::new(0), chaos: None, reached: AtomicBool::new(false) }
+        Self {
+            link,
+            name: name.to_owned(),
+            next: AtomicU64::new(0),
+            chaos: None,
+            reached: AtomicBool::new(false),
+            unfit_told: Mutex::default(),
+        }
     }
 
     pub(crate) fn place_of(&self) -> String {

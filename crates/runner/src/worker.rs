@@ -34,6 +34,8 @@ use crate::units::rejects::RejectBuffer;
 use crate::units::wire::{Answer, Done, JobReference, Unit, Work};
 use crate::units::work::{LoadAnswer, LoadFrom, LoadWork, ParkedPart, PublishWork, Versions};
 
+/// How long a unit is kept that this executor cannot do: sent back at once, it would come again before others have room.
+const UNFIT_HOLD: Duration = Duration::from_secs(2);
 /// Poll interval of a unit that waits.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -112,18 +114,27 @@ impl Worker {
     /// [`WorkerError`]: the unit may be run again, here or elsewhere.
     pub fn run(&self, unit: &[u8], stop: &Stop) -> Result<Vec<u8>, WorkerError> {
         let clock = Instant::now();
-        let refused = |message: String| UnitFailure { message, executor: self.name.clone(), transient: false };
         let own = build().map_err(|error| self.transient(error.to_string()))?;
         let done = match Unit::decode(unit, own) {
-            Err(error) => Err(refused(error.to_string())),
+            Err(error) => Err(self.refused(error.to_string(), error.is_unfit(), stop)),
             Ok(unit) => match catch(|| self.work(&unit, stop)).unwrap_or_else(|panicked| Err(panicked.into())) {
                 Ok(done) => Ok(done),
                 Err(_) if stop.asked().is_some() => return Err(WorkerError::Cancelled),
                 Err(error) if is_transient(&error) => return Err(self.transient(error.to_string())),
-                Err(error) => Err(refused(error.to_string())),
+                Err(error) => Err(self.refused(error.to_string(), error.is_unfit(), stop)),
             },
         };
         Ok(Answer { executor: self.name.clone(), seconds: clock.elapsed().as_secs_f64(), done }.encode()?)
+    }
+
+    /// The failure of a unit that no retry here mends. If this executor does not fit the run, its log says so, too.
+    fn refused(&self, message: String, unfit: bool, stop: &Stop) -> UnitFailure {
+        if unfit {
+            tracing::warn!("executor {} takes no part in a run: {message}", self.name);
+            // A unit that is stopped meanwhile is answered all the same.
+            let _ = self.wait(UNFIT_HOLD, stop);
+        }
+        UnitFailure { message, executor: self.name.clone(), transient: false, unfit }
     }
 
     /// The failure of a unit that may go better elsewhere, which is told in the log of this executor, too.

@@ -1,11 +1,15 @@
 //! Killed processes: no row is lost or doubled, and no run hangs.
 
+use std::fs::File;
+use std::io::Write;
+use std::net::TcpListener;
 use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::same_results::{assert_same, readings};
 use super::servers::{Cluster, Server, ends, executor, executor_args, scheduler};
 use crate::harness::Project;
+use crate::harness::system::{Mount, wait_for};
 
 const NOW: &str = "2026-01-15T06:00:00Z";
 
@@ -30,7 +34,7 @@ fn project() -> Project {
 /// Removes what killed and late writers have left under hidden names, as `vacuum` does when it is an hour old.
 fn sweep(project: &Project, root: &str) {
     for (name, _) in project.files(root).into_iter().filter(|(name, _)| name.contains(".tmp-")) {
-        let file = std::fs::File::options().append(true).open(project.path(&name)).unwrap();
+        let file = File::options().append(true).open(project.path(&name)).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(7200)).unwrap();
     }
     project.ok(&["vacuum", "--root", root, "--older-than", "0s", "--yes"]);
@@ -64,7 +68,7 @@ fn killed_processes_lose_and_double_nothing() {
         let mut cluster = impatient(&project, &root);
         let args = ["run", "j", "--root", &root, "--now", NOW, "--on", &cluster.address];
         let mut command = project.command(&args);
-        let messages = std::fs::File::create(project.path("messages")).unwrap();
+        let messages = File::create(project.path("messages")).unwrap();
         let mut driver = command.stdout(Stdio::null()).stderr(messages).spawn().unwrap();
         // A run that has not yet reached the scheduler when that is killed may say so, and end.
         let goes_on = |driver: &mut std::process::Child, may_not_reach: bool| {
@@ -182,6 +186,54 @@ fn an_executor_that_is_silent_is_given_up_in_the_time_that_was_set() {
     drop(cluster);
     sweep(&project, "far");
     assert_same(&project, "local", "far");
+}
+
+#[test]
+fn an_executor_with_a_full_disk_for_answers_leaves_and_the_run_goes_on() {
+    let project = project();
+    let Some(disk) = Mount::small(project.path("answers"), "24m") else { return };
+    let log = |name: &str| project.path(name);
+    let serve = ["scheduler", "--bind", "127.0.0.1:0"];
+    let (_scheduler, address) = Server::announced_with_log(project.command(&serve), &log("scheduler.log"));
+    let args = [&executor_args(&address, "far", "full")[..], &["--work-dir", "answers"]].concat();
+    let mut full = Server::with_log(project.command(&args), &log("full.log"));
+    wait_for("the executor", || project.read("scheduler.log").contains("executor full at"));
+    let _one = executor(&project, &address, "far", "one");
+
+    let mut filler = File::create(disk.0.join("filler")).unwrap();
+    while filler.write_all(&[0; 4096]).is_ok() {}
+    project.ok(&["run", "j", "--root", "far", "--now", NOW, "--on", &address]);
+    assert_eq!(full.wait(), Some(1));
+    let (own, of_scheduler) = (project.read("full.log"), project.read("scheduler.log"));
+    assert!(own.contains("executor full cannot write answers to answers: No space left on device"), "{own}");
+    assert!(of_scheduler.contains("executor full has left: executor full cannot write answers to"), "{of_scheduler}");
+
+    // It does not start, either, as long as there is no room.
+    let again = project.fails(1, &args);
+    assert!(again.contains("No space left on device") && again.contains("--work-dir"), "{again}");
+    project.ok(&["run", "j", "--root", "local", "--now", NOW]);
+    sweep(&project, "far");
+    assert_same(&project, "local", "far");
+}
+
+#[test]
+fn servers_say_what_they_wait_for_and_who_has_left() {
+    let project = project();
+    // The port is free again when the listener is dropped.
+    let bind = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let address = format!("ballista://{bind}");
+    let mut one =
+        Server::with_log(project.command(&executor_args(&address, "far", "one")), &project.path("executor.log"));
+    let waiting = format!("waiting for the scheduler at {address}, 1 s of at most 60 s");
+    wait_for("the line", || project.read("executor.log").contains(&waiting));
+
+    let serve = ["scheduler", "--bind", &bind];
+    let (_scheduler, _) = Server::announced_with_log(project.command(&serve), &project.path("scheduler.log"));
+    wait_for("the executor", || project.read("scheduler.log").contains("executor one at"));
+    one.signal("TERM");
+    assert_eq!(one.wait(), Some(0));
+    let log = project.read("scheduler.log");
+    assert!(log.contains("executor one has left: it was stopped by SIGTERM"), "{log}");
 }
 
 #[test]

@@ -42,12 +42,13 @@ fn a_scheduler_that_is_not_there_is_named() {
 fn another_root_or_another_job_is_refused() {
     let project = project();
     let (_scheduler, address) = scheduler(&project, "127.0.0.1:0");
-    let _executor = executor(&project, &address, "elsewhere", "one");
+    let mut one = executor(&project, &address, "elsewhere", "one");
     let said = project.fails(1, &["run", "j", "--on", &address]);
     assert!(said.contains("this executor works in") && said.contains("start it with --root"), "{said}");
     assert!(said.contains("(on one)"), "{said}");
     assert!(project.json(&["history"]).iter().all(|run| run["outcome"] == "failed"));
-    drop(_executor);
+    one.signal("TERM");
+    assert_eq!(one.wait(), Some(0));
 
     let other = Project::new("j", &JOB.replace("order by meter, ts", "order by ts, meter"));
     let root = project.path("data");
@@ -55,6 +56,31 @@ fn another_root_or_another_job_is_refused() {
     let said = project.fails(1, &["run", "j", "--on", &address]);
     assert!(said.contains("is not that of the run: copy the project directory of the run"), "{said}");
     assert!(!project.ok(&["run", "j"]).contains("failed"));
+}
+
+#[test]
+fn executors_that_do_not_fit_take_no_part_and_the_run_goes_on() {
+    let project = project();
+    for day in 3..=9 {
+        project.write(&format!("in/{day}.csv"), format!("meter,ts,kwh\n1,2020-01-{day:02}T10:00:00Z,{day}\n"));
+    }
+    let other = Project::new("j", &JOB.replace("order by meter, ts", "order by ts, meter"));
+    let root = project.path("data").display().to_string();
+    let (_scheduler, address) = scheduler(&project, "127.0.0.1:0");
+    let _executors = [(&project, "elsewhere", "lost"), (&other, root.as_str(), "edited"), (&project, "data", "right")]
+        .map(|(project, root, name)| executor(project, &address, root, name));
+
+    let told = project.messages(&["run", "j", "--on", &address]);
+    let elsewhere = project.path("elsewhere").display().to_string();
+    let lost = told.lines().find(|line| line.contains("executor lost takes no part in this run")).unwrap();
+    assert!(lost.contains(&format!("the run is in root {root}")) && lost.contains(&elsewhere), "{lost}");
+    assert!(lost.contains("start it with --root"), "{lost}");
+    assert!(told.contains("executor edited takes no part in this run: job j in"), "{told}");
+    assert_eq!(told.matches("executor lost takes no part").count(), 1, "{told}");
+    let record = &project.json(&["history", "--run", "last"])[0];
+    assert_eq!(record["outcome"], "ok", "{record}");
+    let executors = record["executors"].as_array().unwrap();
+    assert_eq!(executors.iter().map(|one| one["executor"].as_str().unwrap()).collect::<Vec<_>>(), ["right"]);
 }
 
 #[test]

@@ -119,9 +119,13 @@ pub struct Mount(pub PathBuf);
 impl Mount {
     /// A small file system in the root of a project. None if this machine does not allow mounts.
     pub fn new(project: &Project, size: &str) -> Option<Self> {
-        let root = project.path("data");
-        fs::create_dir_all(&root).unwrap();
-        mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], &root).then(|| Self(root))
+        Self::small(project.path("data"), size)
+    }
+
+    /// A small file system. None if this machine does not allow mounts.
+    pub fn small(at: PathBuf, size: &str) -> Option<Self> {
+        fs::create_dir_all(&at).unwrap();
+        mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], &at).then(|| Self(at))
     }
 
     /// A directory that cannot be written. None if this machine does not allow mounts.

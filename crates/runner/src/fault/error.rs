@@ -60,7 +60,10 @@ pub enum RunError {
         table: String,
     },
     /// The command cannot push.
-    #[error("push {push}: this command was built without the feature `bigtable`")]
+    #[error(
+        "push {push}: this tidetable is built without the feature bigtable, as `tidetable --version` shows: install the wheel or the \
+         Debian package, which have it, or remove [push.{push}]"
+    )]
     NoPusher {
         /// Its name in the job file.
         push: String,
@@ -523,6 +526,18 @@ pub enum NoSecret {
 }
 
 impl RunError {
+    /// Whether an executor with this error does not fit the run, as one of another root: others may do its units.
+    pub(crate) fn is_unfit(&self) -> bool {
+        matches!(
+            self,
+            Self::OtherRoot { .. }
+                | Self::NotHere { .. }
+                | Self::UnknownJob { .. }
+                | Self::JobElsewhere { .. }
+                | Self::OtherJob { .. }
+        )
+    }
+
     /// The exit code for this error.
     pub fn exit_code(&self) -> u8 {
         match self {

@@ -12,6 +12,8 @@ pub struct UnitFailure {
     pub executor: String,
     /// Whether a retry may succeed.
     pub transient: bool,
+    /// Whether it is the executor that does not fit the run, as one of another root: others may do the unit.
+    pub unfit: bool,
 }
 
 /// Why units were not all answered.

@@ -64,14 +64,16 @@ impl RunMerges for CarriedMerges<'_> {
         };
         let units: Vec<Unit> = groups.iter().map(unit).collect();
         let answers: Mutex<BTreeMap<usize, Result<CompactAnswer, UnitFailure>>> = Mutex::default();
+        let counted = self.tally.of(&units);
         let take = |at: usize, answer: Answer| {
-            self.tally.add(&units, at, &answer);
+            counted.add(at, &answer);
             let done = match answer.done {
                 Ok(Done::Compact(done)) => Ok(done),
                 Ok(_) => Err(UnitFailure {
                     message: "another unit was answered".to_owned(),
                     executor: answer.executor,
                     transient: false,
+                    unfit: false,
                 }),
                 Err(failure) => Err(failure),
             };

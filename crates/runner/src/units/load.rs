@@ -60,12 +60,13 @@ impl RunLoadUnits for CarriedLoad<'_> {
     fn run(&self, units: &[LoadUnit], take: &mut (dyn FnMut(usize, LoadUnitDone) + Send)) -> StoreResult<()> {
         let elsewhere = |error| StoreError::Runner(Box::new(error));
         let sent: Vec<Unit> = units.iter().map(|unit| self.unit(unit)).collect();
+        let counted = self.tally.of(&sent);
         let taken = Mutex::new(Taken { take, rest: BTreeMap::new(), failed: None });
         let carried = self.carrier.carry(
             &sent,
             self.stop,
             &|at, answer| {
-                self.tally.add(&sent, at, &answer);
+                counted.add(at, &answer);
                 self.take(&mut taken.lock().unwrap_or_else(PoisonError::into_inner), units, at, answer)
             },
             self.note,

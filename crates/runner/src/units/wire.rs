@@ -114,6 +114,11 @@ impl Unit {
 }
 
 impl Answer {
+    /// Why the executor takes no part in the run, if it does not fit it: the unit is not done, and others may do it.
+    pub fn unfit(&self) -> Option<&str> {
+        self.done.as_ref().err().filter(|failure| failure.unfit).map(|failure| failure.message.as_str())
+    }
+
     /// The answer as bytes.
     ///
     /// # Errors
@@ -145,6 +150,13 @@ pub(crate) enum UnreadableUnit {
     /// It does not decode.
     #[error("the unit cannot be read: {reason}")]
     Damaged { reason: String },
+}
+
+impl UnreadableUnit {
+    /// Whether an executor of the run's build would read it.
+    pub(crate) fn is_unfit(&self) -> bool {
+        matches!(self, Self::OtherBuild { .. })
+    }
 }
 
 #[cfg(test)]

@@ -64,8 +64,9 @@ impl PublishStage<'_> {
         std::thread::scope(|scope| {
             let (units, works, places, halt, known) = (&units, &works, &places, &halt, &known);
             let carried = scope.spawn(move || {
+                let counted = self.tally.of(units);
                 let take = |at: usize, answer: Answer| {
-                    self.tally.add(units, at, &answer);
+                    counted.add(at, &answer);
                     let (Some(place), Some(work)) = (places.get(at), works.get(at)) else { return true };
                     // A second answer leaves its files to vacuum, or removes them here.
                     if !known.lock().unwrap_or_else(PoisonError::into_inner).insert(at) {

@@ -1,22 +1,28 @@
 //! The executor: Ballista's, with a worker that runs units.
 
+mod answers;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ballista_core::ConfigProducer;
 use ballista_core::error::BallistaError;
 use ballista_core::extension::SessionConfigExt;
+use ballista_core::serde::protobuf::ExecutorStoppedParams;
+use ballista_executor::execution_engine::DefaultExecutionEngine;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use datafusion::prelude::SessionConfig;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::raise;
 use tidetable_runner::Worker;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 use tonic::Code;
 
+use self::answers::{AnswerFolder, WatchedEngine};
 use crate::codec::PlanCodec;
 use crate::connect::SchedulerLink;
 use crate::error::ClusterError;
@@ -27,6 +33,10 @@ use crate::tls::files::TlsFiles;
 
 /// How long a scheduler is waited for at the start, and the time between two attempts.
 const CONNECT: (Duration, Duration) = (Duration::from_secs(60), Duration::from_millis(500));
+/// After what wait for a scheduler the executor says so, and the time between two such lines.
+const SAY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
+/// How long the scheduler is given to hear that an executor leaves.
+const FAREWELL: Duration = Duration::from_secs(10);
 /// How long Ballista has to end after a signal before it gets the signal again.
 const SIGNAL_AGAIN: Duration = Duration::from_secs(1);
 /// How long a request to the scheduler may take.
@@ -69,11 +79,11 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
     if link.tls().is_some_and(|tls| tls.server().is_none()) {
         return Err(ClusterError::NoCertificate { role: "an executor" });
     }
+    let folder = AnswerFolder { executor: options.name.clone(), path: options.work_dir.clone() };
+    folder.probe().map_err(|source| unwritable(&folder, source))?;
     wait_for(&link).await?;
     let (scheduler_host, scheduler_port) = link.host_and_port();
     let work_dir = options.work_dir.display().to_string();
-    std::fs::create_dir_all(&options.work_dir)
-        .map_err(|source| ClusterError::WorkDirectory { directory: work_dir.clone(), source })?;
     let tls = link.tls().map(Arc::as_ref);
     // Ballista's server of work speaks in clear, and with TLS on loopback only.
     let inner = if tls.is_some() { Ipv4Addr::LOCALHOST.into() } else { options.bind };
@@ -88,6 +98,8 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
             None
         }
     };
+    let (failed, mut fails) = mpsc::channel(1);
+    let engine = WatchedEngine { inner: DefaultExecutionEngine::new(), folder: folder.clone(), failed };
     let config = ExecutorProcessConfig {
         executor_id: options.name,
         bind_host: inner.to_string(),
@@ -108,10 +120,20 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
         override_physical_codec: Some(Arc::new(PlanCodec::new(Some(worker)))),
         override_create_grpc_client_endpoint: tls.map(|tls| tls.hook(Some(REQUEST))),
         override_config_producer: tls.map(fetches),
+        override_execution_engine: Some(Arc::new(engine)),
         override_arrow_flight_service: secure.as_ref().map(SecureServer::hook),
         ..ExecutorProcessConfig::default()
     };
-    let Ended { with, was_asked } = until_stopped(start_executor_process(Arc::new(config))).await?;
+    let Ended { with, was_asked } = tokio::select! {
+        ended = until_stopped(start_executor_process(Arc::new(config))) => ended?,
+        Some(source) = fails.recv() => {
+            let error = unwritable(&folder, source);
+            let reason = error.to_string();
+            // A scheduler that does not hear it misses the heartbeats.
+            let _ = tokio::time::timeout(FAREWELL, leave(&link, &folder.executor, &reason)).await;
+            return Err(error);
+        }
+    };
     drop(secure);
     // It also ends by itself where no heartbeat is answered.
     if with.is_ok() && !was_asked {
@@ -124,6 +146,21 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
         }
         source => ClusterError::Ballista { role: "the executor", source: Box::new(source) },
     })
+}
+
+/// The error of a folder of answers that cannot be written.
+fn unwritable(folder: &AnswerFolder, source: std::io::Error) -> ClusterError {
+    let (executor, directory) = (folder.executor.clone(), folder.path.display().to_string());
+    ClusterError::WorkDirectory { executor, directory, source }
+}
+
+/// Tells the scheduler that an executor leaves: its units run on others.
+async fn leave(link: &SchedulerLink, executor: &str, reason: &str) {
+    let Ok(mut scheduler) = link.connect().await else { return };
+    let stopped = ExecutorStoppedParams { executor_id: executor.to_owned(), reason: reason.to_owned() };
+    if let Err(status) = scheduler.executor_stopped(stopped).await {
+        tracing::debug!(reason = status.message(), "the scheduler was not told that this executor leaves");
+    }
 }
 
 /// The end of Ballista's process.
@@ -170,10 +207,32 @@ fn fetches(tls: &Tls) -> ConfigProducer {
     })
 }
 
-/// Waits until the scheduler answers, or says why it never will.
+/// Waits until the scheduler answers, or says why it never will. What is waited for is logged.
 async fn wait_for(link: &SchedulerLink) -> Result<(), ClusterError> {
-    let (limit, pause) = CONNECT;
     let begun = Instant::now();
+    let last = Mutex::new("it has not answered yet".to_owned());
+    let mut reached = pin!(reach(link, begun, &last));
+    let mut wait = SAY.0;
+
+    loop {
+        tokio::select! {
+            reached = &mut reached => return reached,
+            () = tokio::time::sleep(wait) => tracing::warn!("{}", waiting(&link.place(), begun.elapsed(), &last)),
+        }
+        wait = SAY.1;
+    }
+}
+
+/// What an executor says while it waits for the scheduler at `place`.
+fn waiting(place: &str, waited: Duration, last: &Mutex<String>) -> String {
+    let reason = last.lock().unwrap_or_else(PoisonError::into_inner);
+    let (waited, limit) = (waited.as_secs(), CONNECT.0.as_secs());
+    format!("waiting for the scheduler at {place}, {waited} s of at most {limit} s: {reason}")
+}
+
+/// Connects to the scheduler again and again, until it answers or the limit is over. `last` gets the reason of the last failure.
+async fn reach(link: &SchedulerLink, begun: Instant, last: &Mutex<String>) -> Result<(), ClusterError> {
+    let (limit, pause) = CONNECT;
     loop {
         match link.connect().await {
             Ok(_) => return Ok(()),
@@ -181,7 +240,7 @@ async fn wait_for(link: &SchedulerLink) -> Result<(), ClusterError> {
                 return Err(ClusterError::Unreachable { place: link.place(), reason: error.reason });
             }
             Err(error) => {
-                tracing::debug!(reason = error.reason, "the scheduler is not there yet");
+                *last.lock().unwrap_or_else(PoisonError::into_inner) = error.reason;
                 tokio::time::sleep(pause).await;
             }
         }
