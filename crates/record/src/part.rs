@@ -1,6 +1,7 @@
 //! Record of one part of an export, and of its checks.
 
 use serde::{Deserialize, Serialize};
+use tidetable_store::published::Part;
 
 /// One part of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +31,12 @@ pub struct ExportRecord {
 }
 
 impl ExportRecord {
+    /// A part as the list of an export has it.
+    pub(crate) fn published(export: &str, label: &str, part: &Part) -> Self {
+        let (rows, bytes, folder) = (part.rows, part.bytes, part.folder.clone());
+        Self { part: folder, state: PartState::Published, rows, bytes, ..Self::failed(export, label) }
+    }
+
     /// A part that could not be published, of which no more is known.
     pub(crate) fn failed(export: &str, label: &str) -> Self {
         Self {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tidetable_blobs::Blobs;
 use tidetable_ingest::LoadStats;
 use tidetable_store::StoreError;
+use tidetable_store::published::Published;
 
 use crate::attempt::AttemptRecord;
 use crate::compaction::CompactionRecord;
@@ -179,6 +180,19 @@ impl RunRecord {
         // A record that was written before its end has no parts yet.
         if self.exports.is_empty() {
             self.exports.clone_from(&unrecorded.exports);
+        }
+    }
+
+    /// Adds the parts that the run published, by the lists of exports, to a record that was written before its end: a killed run
+    /// has no other. A list that cannot be read is left out.
+    pub fn add_published(&mut self, blobs: &dyn Blobs) {
+        if self.exports.iter().any(|part| part.state == PartState::Published) {
+            return;
+        }
+        let Ok((lists, _)) = Published::readable(blobs) else { return };
+        for list in lists {
+            let own = list.parts.iter().filter(|(_, part)| part.run == self.run);
+            self.exports.extend(own.map(|(label, part)| ExportRecord::published(&list.name, label, part)));
         }
     }
 

@@ -8,7 +8,7 @@ use tidetable_store::{StoreError, leave_out, unreadable};
 
 use crate::load::LoadRecord;
 use crate::lock::state::all_unrecorded;
-use crate::run::{FORMAT, RunRecord, path};
+use crate::run::{FORMAT, Outcome, RunRecord, path};
 
 /// Directory of the records, inside the store.
 const FOLDER: &str = "runs";
@@ -118,12 +118,22 @@ impl<'a> Runs<'a> {
     pub fn known(&self, run: &str) -> Result<Option<RunRecord>, StoreError> {
         let told = self.unrecorded().into_iter().find(|told| told.run == run);
         Ok(match (self.load(run)?, told) {
-            (Some(mut record), Some(told)) => {
-                record.end_as(&told);
-                Some(record)
-            }
-            (record, told) => record.or(told),
+            (Some(record), told) => Some(self.completed(record, told)),
+            (None, told) => told,
         })
+    }
+
+    /// A record with what is known beside it: its end, if that is `told` elsewhere, and the parts that stand, if it was written before
+    /// them.
+    fn completed(&self, mut record: RunRecord, told: Option<RunRecord>) -> RunRecord {
+        let was_written_at_the_end = record.outcome != Outcome::Running;
+        if let Some(told) = told {
+            record.end_as(&told);
+        }
+        if !was_written_at_the_end {
+            record.add_published(self.blobs);
+        }
+        record
     }
 
     /// Like [`Self::newest_first`], including failed runs without a written record.
@@ -144,10 +154,7 @@ impl<'a> Runs<'a> {
         let records = names.into_iter().rev().filter_map(move |run| {
             let told = unrecorded.pop_if(|told| told.run == run);
             match (runs.load(&run).transpose(), told) {
-                (Some(Ok(mut record)), Some(told)) => {
-                    record.end_as(&told);
-                    Some(Ok(record))
-                }
+                (Some(Ok(record)), told) => Some(Ok(runs.completed(record, told))),
                 (None, told) => told.map(Ok),
                 (record, _) => record,
             }
@@ -273,6 +280,7 @@ impl<I: Iterator<Item = String>> Iterator for Loading<'_, I> {
 #[cfg(test)]
 mod tests {
     use tidetable_blobs::LocalBlobs;
+    use tidetable_store::published::{Part, Published};
 
     use super::*;
 
@@ -324,5 +332,27 @@ mod tests {
         assert_eq!(runs.find("01abc").unwrap(), one("01ABC"));
         assert_eq!(runs.find("01A").unwrap(), RunFound::Several(vec!["01AB".to_owned(), "01ABC".to_owned()]));
         assert_eq!((runs.find("02").unwrap(), runs.find("").unwrap()), (RunFound::None, RunFound::None));
+    }
+
+    #[test]
+    fn a_killed_run_has_the_parts_that_it_published() {
+        let root = tempfile::tempdir().unwrap();
+        let blobs = LocalBlobs::new(root.path().to_owned());
+        let part = |run: &str| Part { run: run.to_owned(), folder: "E_1".to_owned(), rows: 7, ..Part::default() };
+        let parts = [("1", "01A"), ("2", "01B"), ("3", "01B")].map(|(label, run)| (label.to_owned(), part(run)));
+        let mut list = Published { name: "E".to_owned(), parts: parts.into(), ..Published::default() };
+        list.save(&blobs).unwrap();
+        for (run, outcome) in [("01A", Outcome::Ok), ("01B", Outcome::Running)] {
+            RunRecord { run: run.to_owned(), job: "j".to_owned(), outcome, ..RunRecord::default() }
+                .save(&blobs)
+                .unwrap();
+        }
+
+        let labels = |record: RunRecord| record.exports.into_iter().map(|part| part.label).collect::<Vec<_>>();
+        let runs = Runs::of(&blobs);
+        assert_eq!(labels(runs.known("01B").unwrap().unwrap()), ["2", "3"]);
+        assert_eq!(labels(runs.known("01A").unwrap().unwrap()), [""; 0], "its own record tells");
+        let all: Vec<_> = runs.known_newest_first(None).unwrap().map(|record| labels(record.unwrap()).len()).collect();
+        assert_eq!(all, [2, 0]);
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_job::{Job, Project};
-use tidetable_record::{Failures, RunRecord, Runs};
+use tidetable_record::{Failures, Outcome, RunRecord, Runs};
 use tidetable_store::published::Published;
 use tidetable_store::{Store, Version};
 
@@ -47,6 +47,7 @@ impl Overview {
         let tz = project.and_then(|project| Job::load(project, job).ok()).map_or(Tz::UTC, |job| job.timezone);
         let mut runs: Vec<RunRecord> = Runs::of(blobs).readable(Some(job))?.collect();
         runs.reverse();
+        runs.iter_mut().filter(|run| run.outcome == Outcome::Running).for_each(|run| run.add_published(blobs));
         let mut versions: BTreeMap<String, Version> = BTreeMap::new();
         for table in store.tables()? {
             let latest = store.table(&table).latest().ok().flatten();
