@@ -43,9 +43,11 @@ pub use schedule::{Format, Schedule};
 pub use schema::{File, Schema};
 pub use sql::Sql;
 
+use crate::features::VERSION;
+
 /// Time series in Bigtable's shape: loaded from files of many formats, kept in sorted files, read with SQL.
 #[derive(Debug, Parser)]
-#[command(name = "tidetable", version, propagate_version = true, after_help = EXIT_CODES)]
+#[command(name = "tidetable", version = VERSION.as_str(), propagate_version = true, after_help = EXIT_CODES)]
 pub struct Cli {
     /// Options of every command.
     #[command(flatten)]

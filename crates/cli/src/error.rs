@@ -347,8 +347,8 @@ pub enum CliError {
     /// A command that this build does not have.
     #[cfg(not(all(feature = "bigtable", feature = "cluster")))]
     #[error(
-        "this tidetable is built without the feature {feature}: install one with \
-         `cargo install --path crates/cli --locked --features bigtable,cluster`"
+        "this tidetable is built without the feature {feature}, as `tidetable --version` shows: install the wheel or the Debian \
+         package, which have it, or build it from its source with `--features bigtable,cluster`"
     )]
     NotBuilt {
         /// The feature of cargo.

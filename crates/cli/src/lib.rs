@@ -9,6 +9,7 @@ mod commands;
 mod cpu;
 mod diagnostics;
 mod error;
+mod features;
 mod log;
 mod objects;
 mod output;

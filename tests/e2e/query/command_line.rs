@@ -132,6 +132,30 @@ fn days_times_and_sizes_have_several_forms() {
 }
 
 #[test]
+fn the_version_names_the_features() {
+    let project = Project::empty();
+    for args in [["--version"], ["-V"]] {
+        let said = project.ok(&args);
+        assert!(said.starts_with("tidetable ") && said.contains("(features: "), "{said}");
+        assert_eq!(said.contains("cluster"), cfg!(feature = "cluster"), "{said}");
+        assert_eq!(said.contains("bigtable"), cfg!(feature = "bigtable"), "{said}");
+    }
+}
+
+#[cfg(not(feature = "cluster"))]
+#[test]
+fn a_build_without_clusters_refuses_the_scheduler_of_a_project_before_it_runs() {
+    let project = project();
+    project.write("tidetable.toml", "root = \"data\"\n[cluster]\nurl = \"ballista://127.0.0.1:1\"\n");
+    for args in [["check"].as_slice(), &["check", "j"], &["run", "j"]] {
+        let said = project.fails(2, args);
+        assert!(said.contains("built without the feature cluster") && said.contains("`tidetable --version`"), "{said}");
+        assert!(!said.contains("cargo install"), "{said}");
+    }
+    project.ok(&["run", "j", "--on", "local"]);
+}
+
+#[test]
 fn sql_accepts_a_statement_and_a_version() {
     let project = project();
     assert_eq!(project.ok(&["sql", "select 1 as n", "--output", "csv"]), "n\n1\n");

@@ -18,6 +18,7 @@ use tidetable_runner::{ReadableTables, RunError, UlidIds, open_store, runtime};
 use tidetable_sql::check_query;
 use tidetable_store::{Ids, ulid_text};
 
+use super::cluster::{self, scheduler_of};
 use super::{clock, note_if_root_is_new, project};
 use crate::args::{Check, Global, Output};
 use crate::diagnostics::print_error;
@@ -34,6 +35,9 @@ const MAX_TABLES: usize = 1000;
 /// Checks a job, or all of them: then every mistake is reported, and the exit code is that of the first.
 pub fn check(global: &Global, args: &Check) -> Result<(), CliError> {
     let project = project(global)?;
+    if let Some(elsewhere) = scheduler_of(None, &project) {
+        cluster::check(&elsewhere)?;
+    }
     if !args.data && !project.root_is_url() {
         note_if_root_is_new(global)?;
     }

@@ -11,9 +11,9 @@ pub fn scheduler_of(on: Option<&str>, project: &Project) -> Option<Elsewhere> {
 #[cfg(feature = "cluster")]
 mod built;
 #[cfg(feature = "cluster")]
-pub use built::{Elsewhere, carrier, executor, scheduler};
+pub use built::{Elsewhere, carrier, check, executor, scheduler};
 
 #[cfg(not(feature = "cluster"))]
 mod missing;
 #[cfg(not(feature = "cluster"))]
-pub use missing::{Elsewhere, carrier, executor, scheduler};
+pub use missing::{Elsewhere, carrier, check, executor, scheduler};

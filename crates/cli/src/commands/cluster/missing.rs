@@ -18,6 +18,11 @@ impl Elsewhere {
     }
 }
 
+/// Refuses a scheduler.
+pub fn check(_: &Elsewhere) -> Result<(), CliError> {
+    Err(CliError::NotBuilt { feature: "cluster" })
+}
+
 pub fn carrier(_: &Elsewhere, _: &str) -> Result<Arc<dyn UnitCarrier>, CliError> {
     Err(CliError::NotBuilt { feature: "cluster" })
 }
