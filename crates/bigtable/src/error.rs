@@ -35,7 +35,7 @@ pub enum BigtableError {
     Bind { address: String, source: io::Error },
     /// A row that takes more memory than a request may hold.
     #[error(
-        "the row `{key}` takes more than the {most} bytes that a request may hold: ask for fewer of its columns or versions, or \
+        "the row `{key}` takes more than the {most} bytes that a row of a request may hold: ask for fewer of its columns or versions, or \
          start the server with a larger --request-memory"
     )]
     LargeRow { key: String, most: usize },

@@ -10,8 +10,8 @@ use crate::proto::data::{ReadRowsRequest, RowRange, RowSet, row_range};
 use crate::serve::filter::{CompiledFilter, Filter, Wanted, compile};
 use crate::serve::refusal::Refusal;
 
-/// Patterns and lists of cells have such a part of the memory of a request each.
-pub(crate) const SHARES: usize = 4;
+/// Of a request with a filter, its patterns and its lists of cells have such a part of the memory each; a row has the rest.
+const SHARES: usize = 8;
 
 /// What a request asks for, once it is found valid.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct RowsPlan {
     reversed: bool,
     pub(crate) filter: Option<CompiledFilter>,
     /// Bytes that the request may hold.
-    pub(crate) memory: usize,
+    memory: usize,
     /// Greatest number of rows; 0 if there is none.
     pub(crate) limit: u64,
     /// Whether statistics are wanted.
@@ -61,6 +61,19 @@ impl RowsPlan {
         })
     }
 
+    /// Bytes that lists of cells may hold while the filter is evaluated.
+    pub(crate) fn list_memory(&self) -> usize {
+        self.memory / SHARES
+    }
+
+    /// Bytes that a row may hold: what patterns and lists leave.
+    fn row_memory(&self) -> usize {
+        match &self.filter {
+            Some(_) => self.memory - 2 * (self.memory / SHARES),
+            None => self.memory,
+        }
+    }
+
     /// The scan that has all cells of the answer.
     pub(crate) fn scan(&self, snapshot: Snapshot) -> BatchScan {
         // Statistics tell of all rows that the request names.
@@ -71,7 +84,7 @@ impl RowsPlan {
         let ranges = wanted.ranges(&self.ranges);
         let (columns, times) = (wanted.columns(), wanted.times.clone());
         let scan = CellScan { keys: ranges, reversed: self.reversed, columns, times, ..CellScan::new(snapshot) };
-        BatchScan { scan, values: wanted.values, most_row: self.memory }
+        BatchScan { scan, values: wanted.values, most_row: self.row_memory() }
     }
 }
 
@@ -124,6 +137,7 @@ mod tests {
     use row_range::StartKey::{StartKeyClosed, StartKeyOpen};
 
     use super::*;
+    use crate::proto::data::{RowFilter, row_filter};
 
     fn of(
         start: Option<row_range::StartKey>,
@@ -143,6 +157,19 @@ mod tests {
         assert_eq!(of(Some(StartKeyOpen("".into())), Some(EndKeyOpen("".into()))), Ok((String::new(), None)));
         assert_eq!(of(None, Some(EndKeyClosed("".into()))), Ok((String::new(), Some("\0".into()))));
         assert!(of(Some(closed), Some(EndKeyOpen("a".into()))).is_err());
+    }
+
+    #[test]
+    fn row_lists_and_patterns_together_have_the_memory_of_a_request() {
+        let memory = 1 << 20;
+        let pattern = RowFilter { filter: Some(row_filter::Filter::ValueRegexFilter("a+".into())) };
+        for filter in [None, Some(pattern)] {
+            let request = ReadRowsRequest { filter, ..ReadRowsRequest::default() };
+            let plan = RowsPlan::new(&request, false, memory).unwrap();
+            let of_filter = plan.filter.as_ref().map_or(0, |_| 2 * plan.list_memory());
+            assert_eq!(plan.row_memory() + of_filter, memory);
+            assert!(plan.row_memory() >= memory / 4 * 3);
+        }
     }
 
     #[test]

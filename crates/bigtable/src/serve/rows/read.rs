@@ -13,7 +13,7 @@ use crate::proto::data::{
 use crate::serve::filter::{Evaluator, Picked, PickedRows};
 use crate::serve::rows::chunks::{self, ChunkWriter};
 use crate::serve::rows::codec::EncodedRows;
-use crate::serve::rows::plan::{RowsPlan, SHARES};
+use crate::serve::rows::plan::RowsPlan;
 
 /// Rows without a cell of the answer after which a client learns how far the scan has come.
 const SILENT_ROWS: u64 = 20_000;
@@ -37,7 +37,7 @@ pub(crate) trait Reading {
 pub(crate) fn read(plan: &RowsPlan, snapshot: Snapshot, reading: &mut dyn Reading) -> Result<(), Status> {
     let labels = plan.filter.as_ref().map(|filter| filter.labels.clone());
     let mut writer = ChunkWriter::new(labels.unwrap_or_default());
-    let mut evaluator = plan.filter.as_ref().map(|filter| Evaluator::new(filter, plan.memory / SHARES));
+    let mut evaluator = plan.filter.as_ref().map(|filter| Evaluator::new(filter, plan.list_memory()));
     let mut state = State::default();
 
     plan.scan(snapshot).run(&mut |batch| {
