@@ -137,14 +137,20 @@ impl CellScan {
     fn pruned_by_times(&self, selected: &StoredSchema) -> ScanOptions {
         let mut options = self.options.clone();
         let is_covered = match self.rows {
-            Rows::WithSelected => has_stored_timestamps(selected),
-            Rows::WithinTimes => has_stored_timestamps(self.snapshot.schema()),
+            Rows::WithSelected => self.is_told_by_metadata(selected),
+            Rows::WithinTimes => self.is_told_by_metadata(self.snapshot.schema()),
             Rows::All => false,
         };
         if options.stripe_pruner.is_none() && is_covered && self.times != ALL_TIMES {
             options.stripe_pruner = Some(Arc::new(TimePruner(self.times.clone())));
         }
         options
+    }
+
+    /// Whether metadata of stripes tells which of them have no cell of `schema` within the times: it has no cells at timestamp 0, which
+    /// metadata does not cover, or all of those lie outside.
+    fn is_told_by_metadata(&self, schema: &StoredSchema) -> bool {
+        !self.times.contains(&0) || has_stored_timestamps(schema)
     }
 
     /// The ranges to read, in the order of the scan.

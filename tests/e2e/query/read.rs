@@ -166,6 +166,33 @@ fn counted(project: &Project, more: &[&str]) -> Counted {
     Counted { rows: json_lines(&ran.stdout), stripes: count("stripes"), pages: count("pages") }
 }
 
+/// Stripes whose statistics exclude the times of a read, the pages of values that it decoded, and its rows.
+fn skipped(project: &Project, more: &[&str]) -> (u64, u64, usize) {
+    let args = [&["read", "SENSOR", "--output", "json", "--log", "json"], more].concat();
+    let ran = Ran::of(project.command(&args).env("RUST_LOG", "tidetable_cells=debug,tidetable_store=debug"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let events = json_lines(&ran.stderr);
+    let by_times = |event: &&Value| event["reason"] == "statistics exclude the filter";
+    let skipped = events.iter().filter(by_times).filter_map(|event| event["stripes"].as_u64()).sum();
+    let pages = events.iter().find_map(|event| event["pages"].as_u64()).unwrap();
+    (skipped, pages, json_lines(&ran.stdout).len())
+}
+
+#[test]
+fn times_skip_the_stripes_of_others_also_beside_cells_at_timestamp_0() {
+    // Each of 15 days is a stripe with 20 rows; `METER:ID` has no time of its own.
+    let project = Project::smart_meters();
+    project.ok(&["run", "smart-meters"]);
+    let (from, to) = ("2018-01-05T00:00:00Z", "2018-01-07T00:00:00Z");
+    assert_eq!(skipped(&project, &["--from", from, "--to", to]), (13, 2, 2 * 20));
+    assert_eq!(skipped(&project, &["--from", from, "--to", to, "--reverse"]).2, 2 * 20);
+    assert_eq!(skipped(&project, &["--from", "2018-01-16T00:00:00Z"]), (14, 1, 20));
+    assert_eq!(skipped(&project, &["--from", "2019-01-01T00:00:00Z"]), (15, 0, 0));
+    // From the epoch on, all rows have the cell at timestamp 0.
+    let (skipped, _, rows) = skipped(&project, &["--to", to]);
+    assert_eq!((skipped, rows), (0, 15 * 20));
+}
+
 #[test]
 fn only_selected_columns_are_decoded() {
     let project = large("{meter:06}", &["2020-01-01"], 5_000);
