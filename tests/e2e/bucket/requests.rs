@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use tidetable_bucket_server::Fault;
+use tidetable_bucket_server::{Fault, Kind};
 
-use crate::harness::Project;
 use crate::harness::bucket::{InBucket, is_list};
 use crate::harness::system::wait_for;
+use crate::harness::{Project, json_lines};
 
 const JOB: &str = readings_job!(
     "in/*.csv",
@@ -63,6 +63,29 @@ fn a_query_of_another_process_asks_for_lists_only() {
     });
     // What the root has, and at the same time the versions of the table.
     assert!(place.server.counts().sequential() <= 2);
+}
+
+/// Requests after which the new file of an SST is given up: its client sends each of 5 attempts 11 times.
+const TRIES: u64 = 5 * 11;
+
+#[test]
+fn a_bucket_that_says_slow_down_makes_a_stage_retry() {
+    let job = format!("{JOB}[stages.load]\nretries = 2\nwait = \"1s\"\n");
+    let place = InBucket::new(Project::new("j", &job));
+    // One day, one SST: all refusals are of one request.
+    place.project.write("in/a.csv", days(1));
+    let refused = AtomicU64::new(0);
+    place.follow(move |arrival| {
+        let is_sst = arrival.kind == Kind::PutObject && arrival.key.ends_with(".sst");
+        (is_sst && refused.fetch_add(1, Ordering::SeqCst) < TRIES).then_some(Fault::SlowDown)
+    });
+
+    let ran = place.ends(0, &["run", "j", "--output", "json"]);
+    assert!(ran.stderr.contains("load of readings failed"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("attempt 2 of 3 follows in 1 s"), "{}", ran.stderr);
+    let record = &json_lines(&ran.stdout)[0];
+    assert_eq!((&record["attempts"][0]["stage"], &record["outcome"]), (&json!("load"), &json!("ok")));
+    assert_eq!(place.sql("select count(*) as n from exports.E"), [json!({"n": 2})]);
 }
 
 #[test]
