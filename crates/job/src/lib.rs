@@ -20,6 +20,7 @@ pub mod order;
 mod project;
 pub mod scaffold;
 pub mod schedule;
+mod several;
 mod shell;
 mod size;
 pub mod workload;
@@ -33,5 +34,6 @@ pub use file::{
     may_be_folder_of, name_conflict, nearest,
 };
 pub use project::Project;
+pub use several::several;
 pub use shell::shell_word;
 pub use size::parse_size;

@@ -39,7 +39,7 @@
 //!     for chunk in &mut reader {
 //!         let parsed = parser.parse(chunk?)?;
 //!         assert_eq!(parsed.batch.num_rows(), 1);
-//!         assert_eq!(parsed.rejected[0].to_string(), "line 3, ts: \"soon\" is no time of the form RFC 3339");
+//!         assert_eq!(parsed.rejected[0].to_string(), "line 3, ts: \"soon\" is no time of the form RFC 3339, such as 2026-01-31T18:30:00Z");
 //!     }
 //!     assert_eq!(reader.content_hash(), storage.hash(&input)?);
 //! }

@@ -125,7 +125,7 @@ fn broken_rows_are_rejected_with_a_reason() {
         [
             "line 2: expected 3 columns, found 2",
             "line 3, meter: \"x1\" is no uint64",
-            "line 4, ts: \"2017-02-30T00:00:00Z\" is no time of the form RFC 3339",
+            "line 4, ts: \"2017-02-30T00:00:00Z\" is no time of the form RFC 3339, such as 2026-01-31T18:30:00Z",
             "line 5, kwh: \"nan\" is not a finite number",
             "line 6, meter: \"99999999999999999999\" is out of range for uint64",
             "line 7: not UTF-8",

@@ -56,6 +56,32 @@ fn the_advice_is_of_what_is_damaged() {
 }
 
 #[test]
+fn files_of_rejected_rows_are_verified_as_doctor_does() {
+    let project = Project::new("j", readings_job!("in/*.csv", "max_rejected = \"90%\"", ""));
+    project.write(
+        "in/a.csv",
+        "meter,ts,kwh\n1,2020-01-01T10:00:00Z,1\nx,2020-01-01T10:00:00Z,1\ny,2020-01-01T10:00:00Z,1\n",
+    );
+    let record = project.run_job("j");
+    let file = format!("data/{}", record["rejected"].as_str().unwrap());
+    assert!(project.ok(&["verify", "--all"]).contains("rejected rows: sound; 1 file of"));
+
+    let whole = project.read(&file);
+    let first = whole.lines().next().unwrap();
+    for (text, damage) in [
+        (format!("{first}\n"), "it holds 1 row, and its run rejected 2: its end is missing"),
+        (format!("{first}\n{{\"file\n"), "line 2"),
+    ] {
+        project.write(&file, text);
+        let ran = project.run(&["verify", "--all"]);
+        assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("rejected rows: damaged") && ran.stdout.contains(damage), "{}", ran.stdout);
+        assert!(ran.stderr.contains("1 file damaged: run `tidetable doctor`"), "{}", ran.stderr);
+        assert!(project.fails(1, &["doctor"]).contains("damaged"));
+    }
+}
+
+#[test]
 fn damage_of_an_older_version_is_mended_as_advised() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");

@@ -115,4 +115,8 @@ fn rotated_inputs_are_one_line_of_a_run_and_of_a_plan() {
     assert!(told.contains("3 inputs, from in/01.csv to in/03.csv, are gone: their cells stay in the table"), "{told}");
     assert!(!told.contains("--without"), "{told}");
     assert!(!project.messages(&["run", "j"]).contains("gone"), "once");
+    let plan = project.ok(&["plan", "j"]);
+    assert!(!plan.contains("in/") && plan.contains("nothing to do"), "what was told is nothing to do: {plan}");
+    assert!(project.ok(&["plan", "j", "--verbose"]).contains("in/ (3 files)"));
+    assert_eq!(project.json(&["plan", "j"]).iter().filter(|row| row["why"] == "gone").count(), 3);
 }

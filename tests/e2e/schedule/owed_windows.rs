@@ -72,6 +72,12 @@ fn all_but_the_window_is_loaded_and_published() {
     let published = project.files("data/exports").into_iter().filter(|(name, _)| name.contains("/E_20200103/"));
     assert_eq!(published.map(|(_, bytes)| bytes).collect::<Vec<_>>(), [b"d,v\nz,3\n"]);
 
+    // Lineage does not say that all of the file is in the table.
+    let links = project.json(&["lineage", "T"]);
+    let owed_of = |file: &str| links.iter().find(|link| link["name"] == file).map(|link| link["owed"].clone());
+    assert_eq!(owed_of("in/late.csv"), Some(json!("2020-01-01")), "{links:?}");
+    assert_eq!(owed_of("in/new.csv"), Some(json!("")), "{links:?}");
+
     // With nothing new, it is still owed, and no file is read again.
     let files = project.files("data/tables");
     let record = ran(&project, 4, &[]);

@@ -163,6 +163,7 @@ pub const LINKS: &[Key] = &[
     key("sequence", OrNull(&Integer), "input sequence number in the table"),
     key("rows", Integer, "rows read, or published"),
     key("rejected", Integer, "rows rejected"),
+    key("owed", Text, "windows that do not hold the content of the input yet; empty if there are none"),
     key("version", OrNull(&Integer), "version of the table that took it, or changed the part"),
     key("run", OrNull(&Text), "the run that did it, if its record is kept"),
     key("now", OrNull(&Time), "logical time of that run"),
@@ -411,5 +412,5 @@ pub const VERIFIED: &[Key] = &[
     key("cells", OrNull(&Integer), "cells of an SST"),
     key("sound", Truth, "whether it is intact"),
     key("damage", Text, "what is wrong; empty if intact"),
-    key("kind", Text, "`table`, `export` or `record`"),
+    key("kind", Text, "`table`, `export`, `record` or `rejects`, a file of rejected rows"),
 ];

@@ -11,6 +11,7 @@ use crate::scaffold::facts::{Column, Facts};
 use crate::scaffold::identifier::identifier;
 use crate::scaffold::layout::{LayoutPlan, Per, quoted};
 use crate::scaffold::time::EventTime;
+use crate::several;
 use arrow::util::display::array_value_to_string;
 use chrono::{DateTime, SecondsFormat};
 use chrono_tz::Tz;
@@ -206,12 +207,14 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
     notes.extend(day_beside_clock(draft));
     notes.extend(replaced(draft));
     if time.nulls() > 0 {
-        notes.push(format!("{} rows have no time and are left out.", time.nulls()));
+        let (have, are) = if time.nulls() == 1 { ("has", "is") } else { ("have", "are") };
+        notes.push(format!("{} {have} no time and {are} left out.", several(time.nulls() as u64, "row")));
     }
     if time.skipped > 0 {
         notes.push(format!(
-            "{} rows have a local time that a clock change skips, and will be rejected: check --timezone.",
-            time.skipped
+            "{} {} a local time that a clock change skips, and will be rejected: check --timezone.",
+            several(time.skipped as u64, "row"),
+            if time.skipped == 1 { "has" } else { "have" }
         ));
     }
     if time.before_epoch() {
@@ -237,7 +240,9 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
     if sample.rejected > 0 && !explained {
         let first = sample.first_rejected.as_ref();
         let first = first.map_or(String::new(), |(line, reason)| format!(" (first: line {line}: {reason})"));
-        notes.push(format!("{} rows do not fit and will be rejected{first}: the run shows them.", sample.rejected));
+        let (do_not, them) = if sample.rejected == 1 { ("does", "it") } else { ("do", "them") };
+        let rows = several(sample.rejected, "row");
+        notes.push(format!("{rows} {do_not} not fit and will be rejected{first}: the run shows {them}."));
     }
     let TextNotes { several_lines, most_lines, repeated_headers, bare_returns } = sample.notes;
     if several_lines.count > 0 {
@@ -427,11 +432,17 @@ fn replaced(draft: &Draft<'_>) -> Option<String> {
     let (earlier, later) = key.doubles.first?;
     let copies = copies(facts, time);
     let (start, way_on) = match key.doubles.count.saturating_sub(copies) {
+        0 if copies == 1 => ("1 row is a copy of an earlier row in every column".to_owned(), "the table has it once"),
         0 => (format!("{copies} rows are copies of an earlier row in every column"), "the table has them once"),
         _ => (
             format!(
-                "{} rows have the key and time of an earlier row and differ from it in {}",
-                key.doubles.count,
+                "{} the key and time of an earlier row and {} from it in {}",
+                if key.doubles.count == 1 {
+                    "1 row has".to_owned()
+                } else {
+                    format!("{} rows have", key.doubles.count)
+                },
+                if key.doubles.count == 1 { "differs" } else { "differ" },
                 some(&differing(facts, time, key))
             ),
             "the later one replaces it; name a column in `row_key` that tells them apart, if there is one",

@@ -126,6 +126,9 @@ pub struct PlannedInput {
     pub bytes: u64,
     /// Days of its rows.
     pub days: Days,
+    /// Whether the last run found and told it as it is.
+    #[serde(skip)]
+    pub is_told: bool,
 }
 
 /// What a run would do to an export.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use tidetable_job::several;
 use tidetable_record::OwedRecord;
 use tidetable_store::Version;
 
@@ -91,8 +92,7 @@ fn owing(windows: &[&OwedRecord]) -> String {
     }
     let text = |(path, rows): (&str, u64)| match rows {
         0 => format!("the change of {path}"),
-        1 => format!("1 row of {path}"),
-        rows => format!("{rows} rows of {path}"),
+        rows => format!("{} of {path}", several(rows, "row")),
     };
     some(&rows.into_iter().map(text).collect::<Vec<_>>())
 }

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_job::{Job, Per, Period, Project};
+use tidetable_layout::Window;
+use tidetable_layout::time::window_name;
 use tidetable_record::{InputState, Runs};
 use tidetable_store::leave_out;
 use tidetable_store::published::Published;
@@ -45,6 +47,8 @@ pub struct Link {
     pub rows: u64,
     /// Rows of an input that were rejected.
     pub rejected: u64,
+    /// Windows that do not hold the content of the input yet, as a run left them out: see `status`.
+    pub owed: String,
     /// The version of the table that loaded the input, or the last one that changed the part.
     pub version: Option<u64>,
     /// The run that did it, if its record is kept.
@@ -144,7 +148,7 @@ impl Lineage {
         let mut links = BTreeSet::new();
         for (table, version) in &self.versions {
             for input in version.inputs.iter().filter(|input| input.path == path || input.path.ends_with(&end)) {
-                links.extend(self.input_links(table, input));
+                links.extend(self.input_links(table, version, input));
                 self.down(table, &Some(input.days.iter().copied().collect()), None, &mut links);
             }
         }
@@ -155,7 +159,7 @@ impl Lineage {
     pub fn of_run(&self, run: &str) -> Vec<Link> {
         let mut links = BTreeSet::new();
         for (table, version) in &self.versions {
-            links.extend(version.inputs.iter().flat_map(|input| self.input_links(table, input)));
+            links.extend(version.inputs.iter().flat_map(|input| self.input_links(table, version, input)));
         }
         for (label, part) in self.lists.iter().flat_map(|list| &list.parts) {
             links.extend(part.sources.keys().map(|table| part_link(table, label, part)));
@@ -188,7 +192,7 @@ impl Lineage {
     fn up(&self, table: &str, days: &UtcDays, links: &mut BTreeSet<Link>) {
         let Some(version) = self.versions.get(table) else { return };
         for input in version.inputs.iter().filter(|input| overlap(&input.days, days)) {
-            links.extend(self.input_links(table, input));
+            links.extend(self.input_links(table, version, input));
             for source in self.tables_of(input) {
                 self.up(source, &Some(input.days.iter().copied().collect()), links);
             }
@@ -210,7 +214,7 @@ impl Lineage {
         for (other, version) in &self.versions {
             for input in version.inputs.iter().filter(|input| overlap(&input.days, days)) {
                 if self.tables_of(input).contains(&table) {
-                    links.extend(self.input_links(other, input));
+                    links.extend(self.input_links(other, version, input));
                     self.down(other, &Some(input.days.iter().copied().collect()), label, links);
                 }
             }
@@ -225,7 +229,7 @@ impl Lineage {
         if is_window { names } else { Vec::new() }
     }
 
-    fn input_links(&self, table: &str, input: &Input) -> Vec<Link> {
+    fn input_links(&self, table: &str, version: &Version, input: &Input) -> Vec<Link> {
         let by = self.loaded.get(&(table.to_owned(), input.path.clone()));
         let link = |from: (LinkKind, String)| Link {
             from,
@@ -235,6 +239,7 @@ impl Lineage {
             fingerprint: Some(input.hash.to_string()),
             rows: input.read,
             rejected: input.rejected,
+            owed: owed_windows(version.table.spec.window, input),
             version: by.map(|(.., version)| *version),
             run: by.map(|(run, ..)| run.clone()),
             now: by.map(|(_, now, _)| *now),
@@ -255,10 +260,17 @@ fn part_link(table: &str, label: &str, part: &tidetable_store::published::Part) 
         fingerprint: Some(part.checksum.clone()),
         rows: part.rows,
         rejected: 0,
+        owed: String::new(),
         version: part.sources.get(table).copied(),
         run: Some(part.run.clone()),
         now: Some(part.now),
     }
+}
+
+/// The windows of an input that are owed, in words.
+fn owed_windows(window: Window, input: &Input) -> String {
+    let names: Vec<String> = input.owed.iter().map(|owed| window_name(window, owed.start)).collect();
+    ranges(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 fn overlap(days: &[i32], wanted: &UtcDays) -> bool {

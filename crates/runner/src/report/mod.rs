@@ -7,6 +7,7 @@ pub(crate) mod days;
 pub(crate) mod doctor;
 pub(crate) mod lineage;
 pub(crate) mod overview;
+pub(crate) mod reject_files;
 pub(crate) mod status;
 
 use tidetable_layout::time::HOUR;
@@ -16,7 +17,11 @@ pub use clean::{CleanOptions, CleanPlan, Cleaned, CleanedKind};
 pub use doctor::{Diagnosis, Finding, FindingKind};
 pub use lineage::{Lineage, Link, LinkKind};
 pub use overview::{DayOf, DayState, Overview, Place, PlaceKind, RuleValue, RuleValues, Step};
+pub use reject_files::{RejectDamage, RejectFile, reject_files};
 pub use status::{DaysOf, OwedOf, PushedTable, Status, Statuses, statuses};
 
 /// Minimum age of a half-written file, and of a file that a running process may be about to name; microseconds.
 pub(crate) const MIN_AGE: i64 = HOUR;
+
+/// Directory of damaged files that `doctor --fix` moved away.
+pub(crate) const QUARANTINE: &str = "quarantine";

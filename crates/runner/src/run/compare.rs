@@ -353,7 +353,8 @@ fn inputs(held: &HeldDays<'_>, stuck: &StuckDays, plan: &InputPlan, options: &Ru
         let changed: Vec<i32> = days.iter().copied().filter(|day| !stuck.holds(*day)).collect();
         held.of(&changed)
     };
-    let input = |path: &str, state, bytes, days| PlannedInput { path: path.to_owned(), state, bytes, days };
+    let input =
+        |path: &str, state, bytes, days| PlannedInput { path: path.to_owned(), state, bytes, days, is_told: false };
     let brought = plan.new.iter().chain(&plan.resumed);
     let mut inputs: Vec<PlannedInput> =
         brought.map(|(_, file)| input(&file.path, InputState::New, file.size, of_path(file.day))).collect();

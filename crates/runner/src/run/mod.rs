@@ -24,7 +24,7 @@ use tidetable_blobs::Blobs;
 use tidetable_ingest::RejectedRow;
 use tidetable_job::{Job, JobError, Project, Reporting, shell_word};
 use tidetable_layout::time::HOUR;
-use tidetable_record::{FORMAT, Outcome, RunRecord, Runs, Seen};
+use tidetable_record::{FORMAT, InputRecord, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::Storage;
 use tidetable_source::panics::catch;
 use tidetable_store::{Ids, Store};
@@ -48,7 +48,7 @@ pub use stages::without::{check_without_of_all, input_names, without_of_job};
 use crate::backup::RESTORING;
 use crate::marks::Marks;
 use crate::observe::{Event, Observer, Silent};
-use crate::plan::Plan;
+use crate::plan::{Plan, TablePlan};
 use crate::report::check_bucket;
 use crate::root::open_root;
 use crate::secrets;
@@ -132,7 +132,15 @@ pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Id
     let run = Run { job: selected.as_ref().unwrap_or(job), ..whole };
     run.check_versions()?;
     let sources = run.stage(&|_| {}).plan()?;
-    run.plan(&sources).map(|(plan, _)| plan)
+    let (mut plan, _) = run.plan(&sources)?;
+
+    let told = Seen::load(store.blobs().as_ref(), &job.name);
+    for TablePlan { table, inputs, .. } in &mut plan.tables {
+        for input in inputs {
+            input.is_told = told.knows(table, &InputRecord::new(&input.path, input.state));
+        }
+    }
+    Ok(plan)
 }
 
 /// Runs `job`. A failed run is recorded too. `None`: another run of the job holds the lock, and the options

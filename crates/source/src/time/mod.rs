@@ -26,7 +26,8 @@ pub(crate) use format::Unit;
 pub use stamp::TimeCounts;
 pub(crate) use stamp::{Remarks, Stamp, TimeFault};
 
-const RFC_3339: &str = "RFC 3339";
+/// The form of times in rejects: what is expected, with an example.
+const RFC_3339: &str = "RFC 3339, such as 2026-01-31T18:30:00Z";
 
 /// The time format of a column.
 #[derive(Debug)]

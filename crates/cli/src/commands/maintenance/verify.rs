@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use tidetable_blobs::BlobError;
 use tidetable_export::{LogFinding, log_findings};
 use tidetable_layout::time::window_name;
-use tidetable_runner::record::{KnownVersions, Runs, holder, rejected_rows};
+use tidetable_runner::record::{KnownVersions, Runs, holder};
+use tidetable_runner::report::{RejectFile, reject_files};
 use tidetable_runner::{Marks, RunError};
 use tidetable_store::published::{FileState, Published};
 use tidetable_store::{Store, StoreError};
@@ -72,6 +73,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     }
     if args.all {
         files.extend(records(&store)?);
+        files.extend(rejects(&store)?);
     }
 
     damaged += files.iter().filter(|file| !file.is_sound()).count();
@@ -91,6 +93,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
     let of_kind = |kind: &str| files.iter().any(|file| file.kind == kind && !file.is_sound());
     kinds.exports = of_kind("export");
     kinds.records = of_kind("record");
+    kinds.rejects = of_kind("rejects");
     Err(CliError::Damaged { files: count(damaged as u64, "file"), advice: advice(&kinds) })
 }
 
@@ -106,6 +109,8 @@ struct DamagedKinds {
     old_ssts: bool,
     exports: bool,
     records: bool,
+    /// Files of rejected rows.
+    rejects: bool,
 }
 
 /// What mends the damage with the least effort, by what is damaged.
@@ -138,6 +143,10 @@ fn advice(damaged: &DamagedKinds) -> String {
 
     if damaged.records {
         steps.push("move damaged records away with `tidetable doctor --fix`");
+    }
+
+    if damaged.rejects {
+        steps.push("run `tidetable doctor`, which says what damaged files of rejected rows cost");
     }
 
     steps.join("; ")
@@ -216,7 +225,7 @@ fn published(store: &Store) -> Result<Vec<OtherFile>, CliError> {
     Ok(files)
 }
 
-/// The run records, and the rejected rows that they name.
+/// The run records.
 fn records(store: &Store) -> Result<Vec<OtherFile>, CliError> {
     let blobs = store.blobs().as_ref();
     let runs = Runs::of(blobs);
@@ -225,10 +234,7 @@ fn records(store: &Store) -> Result<Vec<OtherFile>, CliError> {
         let (of, damage) = match runs.load(&run) {
             // `clean` removed it after the names were listed.
             Ok(None) => continue,
-            Ok(Some(record)) => {
-                let rejects = rejected_rows(blobs, &record).err().map(|error| error.to_string());
-                (record.job, rejects.unwrap_or_default())
-            }
+            Ok(Some(record)) => (record.job, String::new()),
             Err(error) => (String::new(), error.to_string()),
         };
 
@@ -239,11 +245,24 @@ fn records(store: &Store) -> Result<Vec<OtherFile>, CliError> {
     Ok(files)
 }
 
-/// A line for each export, one for all records, and one for each damaged file.
+/// The files of rejected rows.
+fn rejects(store: &Store) -> Result<Vec<OtherFile>, CliError> {
+    let file = |RejectFile { path, bytes, damage, .. }| {
+        let damage = damage.map(|damage| damage.to_string()).unwrap_or_default();
+        OtherFile { kind: "rejects", of: String::new(), path, label: None, bytes: Some(bytes), damage }
+    };
+    Ok(reject_files(store.blobs().as_ref())?.into_iter().map(file).collect())
+}
+
+/// A line for each export, one for all records, one for all rejected rows, and one for each damaged file.
 fn tell_files(files: &[OtherFile], out: &mut impl Write) -> Result<(), CliError> {
     let mut groups: Vec<(String, Vec<&OtherFile>)> = Vec::new();
     for file in files {
-        let name = if file.kind == "export" { format!("exports.{}", file.of) } else { "records of runs".to_owned() };
+        let name = match file.kind {
+            "export" => format!("exports.{}", file.of),
+            "rejects" => "rejected rows".to_owned(),
+            _ => "records of runs".to_owned(),
+        };
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, files)) => files.push(file),
             None => groups.push((name, vec![file])),

@@ -39,6 +39,7 @@ pub fn lineage(global: &Global, args: &args::Lineage) -> Result<(), CliError> {
         "sequence",
         "version",
         "rejected",
+        "owed",
         "rows",
         "run",
     ]);
@@ -53,6 +54,7 @@ pub fn lineage(global: &Global, args: &args::Lineage) -> Result<(), CliError> {
             link.sequence,
             link.rows,
             link.rejected,
+            link.owed,
             link.version,
             link.run,
             link.now.and_then(time),

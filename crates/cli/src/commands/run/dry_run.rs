@@ -18,7 +18,7 @@ use crate::output::{ResultRows, row, sentences};
 /// Writes a plan to standard output.
 pub fn show(global: &Global, plan: &Plan) -> Result<(), CliError> {
     let mut out = sentences(global.output);
-    rows(plan, global.output).write(global.output, &mut out)?;
+    rows(plan, global).write(global.output, &mut out)?;
     plan.notes.iter().for_each(|note| print_message(global, note));
     for table in &plan.tables {
         let rows = table.rows_to_remove;
@@ -34,14 +34,19 @@ pub fn show(global: &Global, plan: &Plan) -> Result<(), CliError> {
 }
 
 /// A row for each table, changed input, part to publish, and table to push.
-fn rows(plan: &Plan, output: Output) -> ResultRows {
+fn rows(plan: &Plan, global: &Global) -> ResultRows {
+    let output = global.output;
     let mut rows = ResultRows::of(objects::PLAN).below(&["why"]).minor(&["bytes", "of"]);
     for table in &plan.tables {
         let why = table.reason.map_or("up to date", |reason| reason.name());
         let days = if table.reason.is_some() { table.days.to_string() } else { String::new() };
         rows.push(row!["table", table.table, plan.job, why, days, size(table.bytes, output)]);
         let (gone, others): (Vec<_>, Vec<_>) = match output {
-            Output::Table => table.inputs.iter().partition(|input| input.state == InputState::Gone),
+            Output::Table => {
+                // The run has nothing to do with what the last one told, such as inputs that were rotated away.
+                let listed = table.inputs.iter().filter(|input| global.verbose || !input.is_told);
+                listed.partition(|input| input.state == InputState::Gone)
+            }
             _ => (Vec::new(), table.inputs.iter().collect()),
         };
         let gone = gone.into_iter().map(|input| (input.path.as_str(), input.bytes));

@@ -14,11 +14,12 @@ use tidetable_job::Project;
 use tidetable_record::rejected_lines;
 use tidetable_store::{Ids, Store, StoreError};
 
-use super::{DamagedTable, Diagnosis, FindingKind, QUARANTINE};
+use super::{DamagedTable, Diagnosis, FindingKind};
 use crate::fault::error::RunError;
 use crate::lock::lease::LeaseTimes;
 use crate::lock::take_all;
 use crate::marks::Marks;
+use crate::report::QUARANTINE;
 
 impl Diagnosis {
     /// Fixes what can be fixed. No job may run meanwhile. A table of `project` that is set aside as a whole is lost no more.

@@ -10,8 +10,8 @@ use serde::Serialize;
 use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_export::{LogFinding, log_findings};
-use tidetable_job::{Job, Project};
-use tidetable_record::{KnownVersions, Runs, holder, rejected_lines};
+use tidetable_job::{Job, Project, several};
+use tidetable_record::{KnownVersions, Runs, holder};
 use tidetable_store::published::Published;
 use tidetable_store::{Store, StoreError};
 use tidetable_upkeep::TableHealth;
@@ -19,12 +19,10 @@ use tidetable_upkeep::TableHealth;
 use crate::fault::error::RunError;
 use crate::fault::lost_store::LostTable;
 use crate::marks::Marks;
-use crate::report::MIN_AGE;
 use crate::report::clean::CleanPlan;
+use crate::report::reject_files::{RejectDamage, reject_files};
 use crate::report::status::CLOCK_SKEW;
-
-/// Directory of damaged files.
-const QUARANTINE: &str = "quarantine";
+use crate::report::{MIN_AGE, QUARANTINE};
 
 /// The diagnosis of a store.
 #[derive(Debug, Default)]
@@ -113,21 +111,6 @@ impl FindingKind {
     }
 }
 
-/// The number of rows that each file of rejected rows had when its run ended, by its name.
-fn rejected_by_file(blobs: &dyn Blobs) -> Result<BTreeMap<String, u64>, RunError> {
-    let mut rows = BTreeMap::new();
-    for record in Runs::of(blobs).readable(None)?.filter(|record| record.finished.is_some()) {
-        let of_sources = record.rejected.iter().map(|path| (path, record.rows_rejected));
-        let of_queries =
-            record.loads.iter().filter_map(|load| Some((load.rejected.as_ref()?, load.stats.rows_rejected)));
-        for (path, rejected) in of_sources.chain(of_queries) {
-            let file = path.rsplit('/').next().unwrap_or(path);
-            rows.insert(file.to_owned(), rejected);
-        }
-    }
-    Ok(rows)
-}
-
 impl Diagnosis {
     /// Reads all small files of `store`: records, rejected rows, lists, manifests, checkpoints, locks. SSTs and
     /// published files are only checked for existence. `now` is the clock, microseconds since the epoch.
@@ -200,47 +183,29 @@ impl Diagnosis {
     }
 
     fn rejects(&mut self, blobs: &dyn Blobs) -> Result<(), RunError> {
-        let rejected = rejected_by_file(blobs)?;
-        for file in blobs.list("rejected")?.into_iter().filter(|file| file.ends_with(".jsonl")) {
+        for file in reject_files(blobs)? {
             self.count(FindingKind::Rejects);
-            let path = format!("rejected/{file}");
-            let Some(bytes) = blobs.read(&path)? else { continue };
-            let mut damaged: Vec<String> = Vec::new();
-            let mut good = 0_u64;
-            for line in rejected_lines(&path, &bytes) {
-                match line {
-                    Ok(_) => good += 1,
-                    Err(StoreError::Unreadable { reason, .. }) => damaged.push(reason),
-                    Err(error) => return Err(error.into()),
+            let place = (file.path.clone(), FindingKind::Rejects);
+            match file.damage {
+                None => {}
+                Some(RejectDamage::Lines { number, first }) => {
+                    let lines = several(number, "line");
+                    let costs =
+                        format!("`rejects` cannot show {lines} of it, and `replay` cannot read their inputs again");
+                    let remedy = format!("moves it to quarantine, and keeps the other {}", several(file.rows, "row"));
+                    self.find(place, first, costs, Remedy::Fix(remedy));
+                }
+                Some(damage @ RejectDamage::Cut { missing, .. }) => {
+                    let costs = format!(
+                        "`rejects` and runs.rejects lack {}, and `replay` does not know their inputs",
+                        several(missing, "rejected row")
+                    );
+                    let remedy =
+                        "put it back from a backup; or remove it, and `rejects` says that its rows were cleaned away";
+                    self.find(place, damage.to_string(), costs, Remedy::Person(remedy.to_owned()));
                 }
             }
-            if damaged.is_empty() {
-                self.cut_rejects(blobs, path, good, rejected.get(&file).copied().unwrap_or_default())?;
-            } else if let Some(first) = damaged.first() {
-                let lines = several(damaged.len() as u64, "line");
-                let costs = format!("`rejects` cannot show {lines} of it, and `replay` cannot read their inputs again");
-                let remedy = format!("moves it to quarantine, and keeps the other {}", several(good, "row"));
-                self.find((path, FindingKind::Rejects), first.clone(), costs, Remedy::Fix(remedy));
-            }
         }
-        Ok(())
-    }
-
-    /// Finds a file of `rows` rejected rows whose run rejected more: `expected`.
-    fn cut_rejects(&mut self, blobs: &dyn Blobs, path: String, rows: u64, expected: u64) -> Result<(), RunError> {
-        // What `--fix` kept of a damaged file is less than it was.
-        if rows >= expected || blobs.stat(&format!("{QUARANTINE}/{path}"))?.is_some() {
-            return Ok(());
-        }
-
-        let damage = format!("it holds {}, and its run rejected {expected}: its end is missing", several(rows, "row"));
-        let costs = format!(
-            "`rejects` and runs.rejects lack {}, and `replay` does not know their inputs",
-            several(expected - rows, "rejected row")
-        );
-        let remedy =
-            "put it back from a backup; or remove it, and `rejects` says that its rows were cleaned away".to_owned();
-        self.find((path, FindingKind::Rejects), damage, costs, Remedy::Person(remedy));
         Ok(())
     }
 
@@ -498,11 +463,6 @@ fn line_of(table: &str, job: &str, health: &TableHealth) -> (String, String) {
         );
     }
     (format!("some versions of {table} take longer to read"), "moves it to quarantine".to_owned())
-}
-
-/// A number with its noun.
-fn several(number: u64, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn job_of_export(project: Option<&Project>, export: &str) -> Option<String> {

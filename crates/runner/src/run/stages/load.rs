@@ -8,7 +8,7 @@ use tidetable_ingest::{
     Feed, FileFeed, Grown, InputPlan, InputPlanOptions, LeftWindow, LoadStats, LoadTarget, Loaded, Prepare, Progress,
     RejectedRow,
 };
-use tidetable_job::{Job, Source, Table, TableInput};
+use tidetable_job::{Job, Source, Table, TableInput, several};
 use tidetable_layout::time::window_name;
 use tidetable_record::{Added, InputRecord, InputState, LoadRecord, OwedRecord, OwingInput, Seen};
 use tidetable_source::{
@@ -484,7 +484,9 @@ pub(crate) fn older_rules_note(planned: &Planned<'_>) -> Option<String> {
         let older = base.known().inputs.iter().filter(is_older).count();
         let is_of_files = matches!(table.from, TableInput::Source(_));
         return (older > 0 && is_of_files).then(|| {
-            format!("{name}: the rebuild reads {older} inputs by the reading rules of this version; they were loaded by older ones")
+            let (they, were) = if older == 1 { ("it", "was") } else { ("they", "were") };
+            let inputs = several(older as u64, "input");
+            format!("{name}: the rebuild reads {inputs} by the reading rules of this version; {they} {were} loaded by older ones")
         });
     }
     let older: Vec<&str> = plan.read_by_older_rules().collect();

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use tidetable_ingest::{LoadStats, NotedRows, RejectedRow};
-use tidetable_job::{Stage, Table, TableInput, shell_word};
+use tidetable_job::{Stage, Table, TableInput, several, shell_word};
 use tidetable_record::{
     Added, DamageRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path,
 };
@@ -542,7 +542,7 @@ fn note(
         (InputState::Grown, _) => input.added.map(|Added { bytes, rows }| {
             let rows = if rows == 1 { "1 row is".to_owned() } else { format!("{rows} rows are") };
             let before = input.same_as.as_ref().map(|before| format!("is {before} under another name and "));
-            format!("{} {}grew by {bytes} bytes: {rows} appended", input.path, before.unwrap_or_default())
+            format!("{} {}grew by {}: {rows} appended", input.path, before.unwrap_or_default(), several(bytes, "byte"))
         }),
         (InputState::Changed, _) => match owed.of_input(&input.path) {
             None => Some(format!("{} changed: the windows it touches are rebuilt", input.path)),
@@ -558,10 +558,7 @@ fn note(
 /// The warning about rows of changed inputs that stay hidden.
 fn hidden_note(load: &LoadRecord) -> String {
     let LoadRecord { table, stats, .. } = load;
-    let (rows, stay) = match stats.rows_hidden {
-        1 => ("1 row".to_owned(), "stays"),
-        rows => (format!("{rows} rows"), "stay"),
-    };
+    let (rows, stay) = (several(stats.rows_hidden, "row"), if stats.rows_hidden == 1 { "stays" } else { "stay" });
     format!(
         "warning: {table}: {rows} of inputs that changed or grew {stay} hidden, as a whole or in part, by deletes that were made after the \
          inputs came first; to show {them}, put {them} into a new file",
@@ -582,11 +579,14 @@ fn reading_notes(loads: &[Pending]) -> Vec<String> {
         };
         if let Some(times @ 1..) = most(|stats| stats.repeated_times) {
             notes.push(format!(
-                "source {source}: {times} local times occur twice, because the clocks go back: the first of the two is taken"
+                "source {source}: {} twice, because the clocks go back: the first of the two is taken",
+                if times == 1 { "1 local time occurs".to_owned() } else { format!("{times} local times occur") }
             ));
         }
         if let Some(times @ 1..) = most(|stats| stats.cut_times) {
-            notes.push(format!("source {source}: {times} times have digits beyond the microsecond, which are cut off"));
+            let have = if times == 1 { "has" } else { "have" };
+            let times = several(times, "time");
+            notes.push(format!("source {source}: {times} {have} digits beyond the microsecond, which are cut off"));
         }
         let noted = |of: fn(&LoadStats) -> Option<&NotedRows>| {
             let of_source = loads.iter().filter(|load| load.record.source == source);
@@ -595,7 +595,8 @@ fn reading_notes(loads: &[Pending]) -> Vec<String> {
         if let Some(NotedRows { count, file, line }) = noted(|stats| stats.several_lines.as_ref()) {
             let most = most(|stats| stats.most_lines).unwrap_or_default();
             notes.push(format!(
-                "source {source}: records over several lines: {count}, one of {most} lines (first: {file}, line {line}); if a stray quote joins them, correct it, or set `csv.quote = \"\"`"
+                "source {source}: records over several lines: {count}, one of {} (first: {file}, line {line}); if a stray quote joins them, correct it, or set `csv.quote = \"\"`",
+                several(most, "line")
             ));
         }
         if let Some(NotedRows { count, file, line }) = noted(|stats| stats.repeated_headers.as_ref()) {
@@ -607,8 +608,9 @@ fn reading_notes(loads: &[Pending]) -> Vec<String> {
             ));
         }
         if let Some(values @ 1..) = most(|stats| stats.nan_values) {
-            notes
-                .push(format!("source {source}: {values} values are NaN and were taken as null; `nan` says otherwise"));
+            let (are, were) = if values == 1 { ("is", "was") } else { ("are", "were") };
+            let values = several(values, "value");
+            notes.push(format!("source {source}: {values} {are} NaN and {were} taken as null; `nan` says otherwise"));
         }
     }
     notes

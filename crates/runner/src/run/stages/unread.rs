@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tidetable_ingest::ReplacedCells;
-use tidetable_job::Job;
+use tidetable_job::{Job, several};
 use tidetable_layout::Window;
 use tidetable_layout::time::{DAY, window_name};
 use tidetable_record::InputState;
@@ -81,8 +81,9 @@ pub(crate) fn replaced_notes(job: &Job, loads: &[Pending]) -> Vec<String> {
         let is_corrected =
             load.record.inputs.iter().any(|input| matches!(input.state, InputState::Changed | InputState::ReadAgain));
         (!is_corrected && cells > 0 && files > 1 && !is_upsert(table)).then(|| {
+            let (cells, were) = (several(cells, "cell"), if cells == 1 { "was" } else { "were" });
             format!(
-                "warning: {table}: {cells} cells were replaced by later rows of the {files} files with the same key and \
+                "warning: {table}: {cells} {were} replaced by later rows of the {files} files with the same key and \
                  time: of files that come together, the one with the last name wins. If these are other readings, name a column in `row_key` that tells them apart"
             )
         })
@@ -96,8 +97,9 @@ pub(crate) fn replaced_before_notes(loads: &[Pending]) -> Vec<String> {
     let replaced = |load: &Pending| {
         let ReplacedCells { changed, by, of, .. } = load.record.stats.replaced.as_ref()?;
         (*changed > 0 && !by.is_empty() && !of.is_empty()).then(|| {
+            let (cells, were) = (several(*changed, "cell"), if *changed == 1 { "was" } else { "were" });
             format!(
-                "warning: {}: {changed} cells of earlier runs were replaced by rows of {} with the same key and time and \
+                "warning: {}: {cells} of earlier runs {were} replaced by rows of {} with the same key and time and \
                  other values. They came from {}. If these are other readings, name a column in `row_key` that tells \
                  them apart, and run with --rebuild",
                 load.record.table,
@@ -115,7 +117,7 @@ fn one_of(files: &[String]) -> String {
         [] => String::new(),
         [file] => file.clone(),
         [first, second] => format!("{first} or {second}"),
-        [first, rest @ ..] => format!("{first} or {} others", rest.len()),
+        [first, rest @ ..] => format!("{first} or {}", several(rest.len() as u64, "other")),
     }
 }
 
@@ -129,8 +131,7 @@ pub(crate) fn future_note(loads: &[Pending], clock: i64) -> Option<String> {
     let (file, day) = files.iter().max_by_key(|(_, day)| **day)?;
     let others = match files.len() {
         1 => String::new(),
-        2 => " (and 1 other file)".to_owned(),
-        files => format!(" (and {} other files)", files - 1),
+        files => format!(" (and {})", several(files as u64 - 1, "other file")),
     };
     Some(format!(
         "{file}{others} has readings of {}, in the future: if that is no forecast, correct them, as `status` takes them for the newest",
@@ -167,12 +168,15 @@ fn rowless<'a>(files: impl Iterator<Item = (&'a str, u64)>) -> Vec<String> {
         let what = if *size == 0 { "is empty" } else { "has no rows" };
         notes.push(match files.len() {
             1 => format!("{first} {what}"),
-            2 => format!("{first} {what}; so it is with 1 other file of its folder"),
-            count => format!("{first} {what}; so it is with {} other files of its folder", count - 1),
+            count => {
+                let others = several(count as u64 - 1, "other file");
+                format!("{first} {what}; so it is with {others} of its folder")
+            }
         });
     }
     if left > 0 {
-        notes.push(format!("{left} files of other folders have no rows"));
+        let have = if left == 1 { "has" } else { "have" };
+        notes.push(format!("{} of other folders {have} no rows", several(left as u64, "file")));
     }
     notes
 }
