@@ -291,7 +291,7 @@ fn of_files_that_come_together_the_last_name_wins() {
         let project = Project::smart_meters();
         project.write(&format!("sample-data/smart-meters/{name}.csv"), correction);
         let ran = project.run(&["run", "smart-meters"]);
-        assert!(ran.stderr.contains("1 cells were replaced"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("1 cell was replaced"), "{}", ran.stderr);
         assert_eq!(project.sql(query)[0]["kwh"], kwh, "{name}");
 
         // Again under a name that no run has seen.

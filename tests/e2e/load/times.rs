@@ -65,7 +65,7 @@ fn local_times_agree_across_columns_and_expressions() {
         assert_eq!((rejected.len(), &rejected[0]["line"], &rejected[0]["column"]), (1, &3.into(), &"ts".into()));
         assert!(rejected[0]["reason"].as_str().unwrap().contains("does not exist in Europe/Paris"), "{rejected:?}");
         assert_eq!(record["loads"][0]["repeated_times"], 1, "{source}");
-        assert!(note(&record, "1 local times occur twice"), "{}", record["notes"]);
+        assert!(note(&record, "1 local time occurs twice"), "{}", record["notes"]);
         assert_eq!(project.sql("SELECT repeated_times FROM runs.loads")[0]["repeated_times"], 1);
         // And in a query.
         let asked = "SELECT cast(cast('2021-10-31 02:30:00' as timestamp) AT TIME ZONE 'Europe/Paris' AS bigint) AS t";
@@ -217,7 +217,7 @@ fn truncated_digits_are_reported_and_leap_seconds_are_accepted() {
     );
     let record = project.run_job("t");
     assert_eq!(record["loads"][0]["cut_times"], 1);
-    assert!(note(&record, "1 times have digits beyond the microsecond"), "{}", record["notes"]);
+    assert!(note(&record, "1 time has digits beyond the microsecond"), "{}", record["notes"]);
     assert_eq!(project.sql("SELECT ts FROM T WHERE id = 'c'")[0]["ts"], "2017-01-01T00:00:00Z");
     assert_eq!(project.sql("SELECT ts FROM T WHERE id = 'a'")[0]["ts"], "2020-01-01T00:00:00.123456Z");
     assert_eq!((project.rejected(&record).len(), &project.rejected(&record)[0]["line"]), (1, &5.into()));

@@ -142,6 +142,15 @@ fn the_version_names_the_features() {
     }
 }
 
+#[cfg(not(feature = "bigtable"))]
+#[test]
+fn a_build_without_bigtable_refuses_a_push_before_it_runs() {
+    let push = "[push.there]\ntable = \"T\"\nto = \"projects/p/instances/i\"\n";
+    let project = Project::new("j", &format!("{DAY}{push}"));
+    let said = project.fails(2, &["check", "j"]);
+    assert!(said.contains("push there: this tidetable is built without the feature bigtable"), "{said}");
+}
+
 #[cfg(not(feature = "cluster"))]
 #[test]
 fn a_build_without_clusters_refuses_the_scheduler_of_a_project_before_it_runs() {

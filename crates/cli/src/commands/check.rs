@@ -204,6 +204,9 @@ fn severity(check: &CheckRecord) -> &'static str {
 /// Checks one job together with the others. Returns the tables of the store and of the job.
 fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Result<BTreeSet<String>, CliError> {
     let job = Job::load(project, name)?;
+    if let (Some(push), false) = (job.pushes.first(), cfg!(feature = "bigtable")) {
+        return Err(RunError::NoPusher { push: push.name.clone() }.into());
+    }
     let store = open_store(project)?;
     let stored = store.tables()?;
     let all = stored.into_iter().chain(job.tables.iter().map(|table| table.spec.name.clone())).collect();

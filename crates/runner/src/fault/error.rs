@@ -553,6 +553,7 @@ impl RunError {
             | Self::Files { .. }
             | Self::Store(StoreError::Blob(BlobError::Open(SourceError::Location(_) | SourceError::Endpoint { .. })))
             | Self::Store(StoreError::Source(SourceError::Location(_) | SourceError::Endpoint { .. }))
+            | Self::NoPusher { .. }
             | Self::Unconditional { .. }
             | Self::HalfRestored { .. }
             | Self::LostStore(_)

@@ -273,13 +273,13 @@ fn replaced_rows_are_reported() {
     let said = project.json(&["new", "a", "--from", "a.csv"]).remove(0);
     assert_eq!(said["row_key"], "{host}#{ts:ms}");
     let note = said["notes"].to_string();
-    assert!(note.contains("1 rows have the key and time of an earlier row"), "{note}");
+    assert!(note.contains("1 row has the key and time of an earlier row"), "{note}");
     assert!(note.contains("rows 8 and 201 (host a, ts 2020-01-01T00:07:00Z)"), "{note}");
     project.ok(&["run", "a"]);
     assert_eq!(project.sql("SELECT count(*) AS n FROM A")[0]["n"], 200);
     project.write("b.csv", format!("{text}2020-01-01T00:07:00Z,a,7\n"));
     let said = project.ok(&["new", "b", "--from", "b.csv"]);
-    assert!(said.contains("1 rows are copies of an earlier row in every column"), "{said}");
+    assert!(said.contains("1 row is a copy of an earlier row in every column"), "{said}");
 }
 
 #[test]
