@@ -29,6 +29,7 @@ mod load {
     mod reach;
     mod schema_guides;
     mod schema_modes;
+    mod spills;
     mod times;
     mod upserts;
 }

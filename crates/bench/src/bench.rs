@@ -162,6 +162,7 @@ impl Bench {
             targets: vec![target],
             ids: &self.ids,
             memory: self.memory,
+            temp_dir: None,
             on_reject: &|_: &RejectedRow| {},
             on_progress: &|_| {},
         };

@@ -330,6 +330,11 @@ pub enum CliError {
     /// A memory budget that is too small to load with.
     #[error("--memory must be at least {}MiB: a load with less would write many small SSTs", MIN_LOAD_MEMORY >> 20)]
     MemoryTooSmall,
+    /// A folder for temporary files that cannot be written.
+    #[error(
+        "--temp-dir {folder}: no temporary file can be made there: {source}; name a folder that exists and can be written"
+    )]
+    TempDir { folder: String, source: io::Error },
     /// A place that is none, or not for this use.
     #[error(transparent)]
     Place(LocationError),
@@ -429,6 +434,7 @@ impl CliError {
             | Self::Job(_)
             | Self::Usage(_)
             | Self::MemoryTooSmall
+            | Self::TempDir { .. }
             | Self::NoMessages { .. }
             | Self::Export { .. }
             | Self::Check { .. } => 2,

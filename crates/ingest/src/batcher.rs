@@ -98,7 +98,7 @@ pub(crate) fn are_too_many(memory: u64, names: u64) -> bool {
 
 /// Bytes of cells that may wait under a budget of `memory`, when interned row keys and qualifiers take `names`.
 /// Sorting copies the cells of a window. A piece is taken however little is left.
-fn waiting_cells(memory: u64, names: u64) -> u64 {
+pub(crate) fn waiting_cells(memory: u64, names: u64) -> u64 {
     let cells = memory.saturating_sub(WORKING_MEMORY).max(memory / 2).saturating_sub(names);
     (cells / 2).max(memory / 16).max(1)
 }

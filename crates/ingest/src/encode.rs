@@ -188,7 +188,14 @@ fn encode_for_table(
         times: rows.times,
         notes: rows.notes,
         days,
-        chunk: Chunk { place: (to_read.input_seqno, index), worker, bytes: encoded_bytes(&encoded), encoded, windows },
+        chunk: Chunk {
+            place: (to_read.input_seqno, index),
+            worker,
+            bytes: encoded_bytes(&encoded),
+            encoded,
+            units: None,
+            windows,
+        },
         first_empty,
         owed,
     })

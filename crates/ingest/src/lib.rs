@@ -20,6 +20,7 @@ mod rebuild;
 mod run;
 mod sort;
 mod spec;
+mod spill;
 mod state;
 mod stats;
 #[cfg(test)]

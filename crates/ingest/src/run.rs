@@ -1,5 +1,7 @@
 //! Runs a unit of a load, pass by pass.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -7,14 +9,17 @@ use rayon::prelude::*;
 use tidetable_sstable::StripeLimits;
 use tidetable_store::Result;
 
-use crate::batcher::{Batcher, are_too_many, names_of};
+use crate::batcher::{Batcher, are_too_many, names_of, waiting_cells};
 use crate::encoders::Encoders;
 use crate::input::read::read_ahead;
-use crate::output::finish::{Finished, Finisher, files_at_once};
-use crate::output::write::SstWriter;
+use crate::output::finish::{Finisher, files_at_once};
+use crate::output::write::{SstWriter, UNIT_BITS, WindowWriter};
 use crate::pass::{Pass, passes};
-use crate::sort::chunk::{events_by_window, held_back, keep_window};
+use crate::sort::chunk::{AllRanks, Chunk, keep_windows};
+use crate::sort::partition::Events;
 use crate::spec::{Progress, TableTarget, UnitLoader};
+use crate::spill::fates::{Follows, WindowFates, events_by_window};
+use crate::spill::file::{Spill, SpillFile, page_events};
 use crate::state::TargetState;
 use crate::stats::LoadStats;
 use crate::unit::{LoadUnit, LoadUnitDone, TableDone};
@@ -70,7 +75,7 @@ impl<'a> UnitLoader<'a> {
         })
     }
 
-    /// Sorts and writes the waiting cells; if `more` will come, it may hold back one window, unless names are given up with it.
+    /// Sorts and writes the waiting cells. If `more` will come, windows that still grow are held back or spilled.
     fn flush(
         &self,
         targets: &[usize],
@@ -78,67 +83,144 @@ impl<'a> UnitLoader<'a> {
         states: &mut [TargetState],
         more: bool,
     ) -> Result<()> {
-        let forget = more && are_too_many(self.memory, names_of(encoders));
-        let may_hold = more && !forget;
-        let mut targets = targets.iter();
-        targets.try_for_each(|at| self.flush_target(&self.tables[*at], &encoders[*at], &mut states[*at], may_hold))?;
-        if forget {
+        let follows = match more {
+            false => Follows::Nothing,
+            true if are_too_many(self.memory, names_of(encoders)) => Follows::MoreWithNewNames,
+            true => Follows::More,
+        };
+        let mut complete = Vec::new();
+        for at in targets {
+            let merge = self.flush_target(&self.tables[*at], &encoders[*at], &mut states[*at], follows)?;
+            complete.push((*at, merge));
+        }
+
+        // Names and cells that do not wait any more leave their memory to merging.
+        if follows != Follows::More {
             encoders.iter().for_each(Encoders::forget);
+        }
+        let held: u64 = states.iter().map(|state| state.bytes).sum();
+        let waiting = waiting_cells(self.memory, names_of(encoders));
+        let range_bytes = waiting.saturating_sub(held).max(waiting / 4);
+        for (at, windows) in complete {
+            self.merge_windows(&self.tables[at], &mut states[at], &windows, range_bytes)?;
         }
         Ok(())
     }
 
+    /// Sorts the waiting cells of a table, and writes or spills them. Returns the windows that are to be merged.
     fn flush_target(
         &self,
         target: &TableTarget<'_>,
         encoders: &Encoders<'_>,
         state: &mut TargetState,
-        may_hold: bool,
-    ) -> Result<()> {
+        follows: Follows,
+    ) -> Result<Vec<i64>> {
         let mut chunks = std::mem::take(&mut state.chunks);
         chunks.sort_by_key(|chunk| chunk.place);
-        let held = if may_hold { held_back(&chunks) } else { None };
-        let mut events = events_by_window(&chunks);
-        held.map(|window| events.remove(&window));
-        // A large window keeps all cores busy, and one at a time bounds the memory for its copy.
-        let (large, small): (Vec<_>, Vec<_>) = events.into_iter().partition(|(_, events)| *events >= LARGE_WINDOW);
+        let fates = WindowFates::of(&chunks, &state.spills.keys().copied().collect(), follows);
+
         let clock = Instant::now();
-        let schema = target.layout.stored();
-        let ranks = encoders.ranks(schema.groups.len());
+        let ranks = encoders.ranks(target.layout.stored().groups.len());
         state.stats.sort += clock.elapsed();
+        self.spill(target, state, &fates.spill, &chunks, &ranks)?;
+
+        // A large window keeps all cores busy, and one at a time bounds the memory for its copy.
+        let events = events_by_window(&chunks);
+        let is_large = |window: &i64| events.get(window).is_some_and(|events| *events >= LARGE_WINDOW);
+        let (large, small) = fates.write.into_iter().partition(is_large);
+        let write = |window: i64, mut out: WindowWriter<'_, '_>| {
+            out.write(Events { chunks: &chunks, window, ranks: &ranks, first_unit: 0 })?;
+            out.end()
+        };
+        self.write_windows(target, state, WindowsBySize { large, small }, &write)?;
+
+        state.chunks = keep_windows(chunks, &fates.hold);
+        state.bytes = state.chunks.iter().map(|chunk| chunk.bytes).sum();
+        Ok(fates.merge)
+    }
+
+    /// Sorts the events of these windows, and appends them to a temporary file.
+    fn spill(
+        &self,
+        target: &TableTarget<'_>,
+        state: &mut TargetState,
+        windows: &[i64],
+        chunks: &[Chunk],
+        ranks: &AllRanks,
+    ) -> Result<()> {
+        if windows.is_empty() {
+            return Ok(());
+        }
+        let clock = Instant::now();
+        let folder = self.temp_dir.or_else(|| target.table.blobs().directory());
+        let file = SpillFile::create(&folder.map_or_else(std::env::temp_dir, Path::to_owned))?;
+        state.files_spilled += 1;
+        let first_unit = state.files_spilled << UNIT_BITS;
+        for window in windows {
+            let events = Events { chunks, window: *window, ranks, first_unit };
+            let most = page_events(&events);
+            let spill = file.write(target.layout.stored(), events, most, &|| self.feed.go_on())?;
+            state.spills.entry(*window).or_default().push(spill);
+        }
+        state.stats.bytes_spilled += file.bytes();
+        state.stats.spill += clock.elapsed();
+        Ok(())
+    }
+
+    /// Merges spilled windows in ranges of about `range_bytes` in memory, and writes them.
+    fn merge_windows(
+        &self,
+        target: &TableTarget<'_>,
+        state: &mut TargetState,
+        windows: &[i64],
+        range_bytes: u64,
+    ) -> Result<()> {
+        let spills: BTreeMap<i64, Vec<Spill>> =
+            windows.iter().filter_map(|window| state.spills.remove_entry(window)).collect();
+        let is_large = |window: &i64| spills.get(window).is_some_and(|spills| events_of(spills) >= LARGE_WINDOW);
+        let (large, small) = windows.iter().copied().partition(is_large);
+        let write = |window: i64, mut out: WindowWriter<'_, '_>| {
+            out.merge(spills.get(&window).map_or(&[][..], Vec::as_slice), range_bytes)?;
+            out.end()
+        };
+        self.write_windows(target, state, WindowsBySize { large, small }, &write)
+    }
+
+    /// Writes windows by `write`, and records their SSTs.
+    fn write_windows(
+        &self,
+        target: &TableTarget<'_>,
+        state: &mut TargetState,
+        windows: WindowsBySize,
+        write: &(dyn Fn(i64, WindowWriter<'_, '_>) -> Result<LoadStats> + Sync),
+    ) -> Result<()> {
         let on_written = |rows| {
             (self.on_progress)(Progress::Wrote { rows });
             self.feed.go_on()
         };
         let (table, layout, limits) = (target.table, target.layout, StripeLimits::default());
-        let writer = SstWriter { table, layout, schema, ids: self.ids, limits, on_written: &on_written };
+        let writer =
+            SstWriter { table, layout, schema: layout.stored(), ids: self.ids, limits, on_written: &on_written };
+        let WindowsBySize { large, small } = windows;
         let (counted, finished) = Finisher::beside(files_at_once(table.blobs().as_ref(), self.memory), |finisher| {
-            let write = |(start, _)| writer.write_window(&chunks, start, &ranks, finisher);
+            let write = |window| write(window, writer.window(window, finisher));
             let mut written: Vec<Result<LoadStats>> = large.into_iter().map(write).collect();
             written.par_extend(small.into_par_iter().map(write));
             written
         });
-        state.chunks = held.map_or(Vec::new(), |window| keep_window(chunks, window));
-        state.bytes = state.chunks.iter().map(|chunk| chunk.bytes).sum();
-        // Files finished before a failure are recorded, so that they are removed.
-        let mut failed = Ok(());
-        for Finished { place, sst, took } in finished {
-            state.stats.write += took;
-            match sst {
-                Ok(Some(sst)) => {
-                    state.stats.count_sst(&sst);
-                    state.ssts.entry(place.window).or_default().push(sst);
-                }
-                Ok(None) => {}
-                Err(error) => failed = failed.and(Err(error)),
-            }
-        }
-        for counted in counted {
-            match counted {
-                Ok(counted) => state.stats.add(&counted),
-                Err(error) => failed = failed.and(Err(error)),
-            }
-        }
-        failed
+        state.record(finished, counted)
     }
+}
+
+/// Windows to write.
+struct WindowsBySize {
+    /// Each is written by all cores.
+    large: Vec<i64>,
+    /// Several are written at a time.
+    small: Vec<i64>,
+}
+
+/// Number of events of spills.
+fn events_of(spills: &[Spill]) -> usize {
+    spills.iter().flat_map(|spill| &spill.pages).map(|page| page.events).sum()
 }

@@ -1,5 +1,7 @@
 //! Arguments and results of a load.
 
+use std::path::Path;
+
 use tidetable_layout::Layout;
 use tidetable_store::Ids;
 use tidetable_store::Table;
@@ -29,6 +31,9 @@ pub struct Loader<'a> {
     /// Memory budget in bytes, approximate, for all tables together. It bounds the cells that wait to be sorted and
     /// written; a piece of an input is held whatever its size.
     pub memory: u64,
+    /// The folder for temporary files, to which events are written that memory cannot hold. `None`: the root of the tables if
+    /// that is a directory, else the system's folder for temporary files.
+    pub temp_dir: Option<&'a Path>,
     /// Called for each rejected row of a new or changed input.
     pub on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
     /// Called as bytes are read, and rows encoded and written.
@@ -47,6 +52,8 @@ pub struct UnitLoader<'a> {
     pub ids: &'a dyn Ids,
     /// As [`Loader::memory`].
     pub memory: u64,
+    /// As [`Loader::temp_dir`].
+    pub temp_dir: Option<&'a Path>,
     /// As [`Loader::on_reject`].
     pub on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
     /// As [`Loader::on_progress`].
@@ -75,6 +82,7 @@ impl<'a> Loader<'a> {
             tables: self.targets.iter().map(table).collect(),
             ids: self.ids,
             memory: self.memory,
+            temp_dir: self.temp_dir,
             on_reject: self.on_reject,
             on_progress: self.on_progress,
         }

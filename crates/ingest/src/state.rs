@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use tidetable_store::Result;
 use tidetable_store::version::Sst;
 
 use crate::encode::{EncodedChunk, PieceOutcome};
+use crate::output::finish::Finished;
 use crate::pass::Reading;
 use crate::sort::chunk::Chunk;
+use crate::spill::file::Spill;
 use crate::stats::{EmptyRow, LoadStats};
 use crate::unit::TableDone;
 use crate::work::{InputRead, ToRead, Work};
@@ -18,6 +21,10 @@ pub(crate) struct TargetState {
     pub(crate) chunks: Vec<Chunk>,
     /// Their bytes in memory.
     pub(crate) bytes: u64,
+    /// Spilled events by window, those that came first before others.
+    pub(crate) spills: BTreeMap<i64, Vec<Spill>>,
+    /// Number of files that events were spilled to.
+    pub(crate) files_spilled: u64,
     /// SSTs written, by window.
     pub(crate) ssts: BTreeMap<i64, Vec<Sst>>,
     /// Totals for each input of its work.
@@ -76,6 +83,32 @@ impl TargetState {
         }
         self.bytes += chunk.bytes;
         self.chunks.push(chunk);
+    }
+
+    /// Records the SSTs that were finished, and the counts of their windows.
+    ///
+    /// # Errors
+    /// The first error among them. Files finished before a failure are recorded, so that they are removed.
+    pub(crate) fn record(&mut self, finished: Vec<Finished>, counted: Vec<Result<LoadStats>>) -> Result<()> {
+        let mut failed = Ok(());
+        for Finished { place, sst, took } in finished {
+            self.stats.write += took;
+            match sst {
+                Ok(Some(sst)) => {
+                    self.stats.count_sst(&sst);
+                    self.ssts.entry(place.window).or_default().push(sst);
+                }
+                Ok(None) => {}
+                Err(error) => failed = failed.and(Err(error)),
+            }
+        }
+        for counted in counted {
+            match counted {
+                Ok(counted) => self.stats.add(&counted),
+                Err(error) => failed = failed.and(Err(error)),
+            }
+        }
+        failed
     }
 
     /// What a unit returns of the table.

@@ -67,7 +67,7 @@ pub struct LoadStats {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<ReplacedCells>,
     /// Source rows of which a later one of the same load replaced a cell. Those of rows that were written apart, because
-    /// memory was full between them, are not known. In no run record.
+    /// their window seemed complete between them, are not known. In no run record.
     #[serde(skip)]
     pub overwritten_rows: u64,
     /// Rows over the 100 MB that Bigtable recommends.
@@ -81,6 +81,9 @@ pub struct LoadStats {
     pub bytes_in: u64,
     /// Bytes of SSTs.
     pub bytes_out: u64,
+    /// Bytes written to temporary files, because memory was full.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bytes_spilled: u64,
     /// Time waiting for inputs.
     #[serde(with = "seconds")]
     pub read: Duration,
@@ -90,6 +93,9 @@ pub struct LoadStats {
     /// Time sorting cells.
     #[serde(with = "seconds")]
     pub sort: Duration,
+    /// Time writing sorted cells to temporary files.
+    #[serde(with = "seconds")]
+    pub spill: Duration,
     /// Time building and compressing stripes.
     #[serde(with = "seconds")]
     pub encode: Duration,
@@ -132,9 +138,11 @@ impl LoadStats {
         self.add_largest(other.largest_row.as_ref());
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
+        self.bytes_spilled += other.bytes_spilled;
         self.read += other.read;
         self.parse += other.parse;
         self.sort += other.sort;
+        self.spill += other.spill;
         self.encode += other.encode;
         self.write += other.write;
     }

@@ -1,7 +1,7 @@
 //! Rows built from events, and merged from SSTs in all splits of these.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -17,10 +17,13 @@ use tidetable_store::{GcFilter, GcRule};
 use tidetable_store::{Result, StoreError};
 
 use crate::sort::chunk::{AllRanks, Chunk};
-use crate::sort::partition::Partition;
+use crate::sort::partition::{Events, Partition};
 use crate::sort::piece::PieceEvents;
 use crate::sort::ranks::Ranks;
 use crate::sort::rows;
+use crate::spill::file::SpillFile;
+use crate::spill::merge::RangeEvents;
+use crate::spill::ranges::key_ranges;
 
 const ROWS: [&str; 3] = ["a", "b", "c"];
 const QUALIFIERS: [&str; 3] = ["x", "y", "z"];
@@ -114,18 +117,36 @@ fn built_in_pieces(
     units: Option<Vec<u32>>,
     most: usize,
 ) -> Result<Vec<Block>> {
-    let ranked = |names: &[&str]| {
-        let mut dictionary = Dictionary::new();
-        names.iter().for_each(|name| {
-            dictionary.intern(name.as_bytes());
-        });
-        Ranks::new(&[&dictionary])
-    };
-    // In two chunks. Events of one row of the source are in one.
-    let mut half = events.len() / 2;
-    while units.as_ref().is_some_and(|units| half > 0 && units.get(half) == units.get(half - 1)) {
-        half -= 1;
+    let chunks = chunks(schema, events, units.as_deref());
+    let ranks = ranks(schema);
+    let events = Events { chunks: &chunks, window: 0, ranks: &ranks, first_unit: 0 };
+    Ok(built_of_events(schema, events, most)?.blocks)
+}
+
+/// What a load makes of events.
+#[derive(Default)]
+struct Built {
+    blocks: Vec<Block>,
+    overwritten: u64,
+    lost: BTreeSet<u64>,
+}
+
+fn built_of_events(schema: &StoredSchema, events: Events<'_>, most: usize) -> Result<Built> {
+    let mut built = Built::default();
+    let partition = Partition::new(schema, events, most);
+    for piece in 0..partition.len() {
+        let sorted = PieceEvents::collect(&partition, piece)?;
+        let piece = rows::build(schema, &sorted, events.ranks, &|_, _| false)?;
+        built.blocks.push(piece.block);
+        built.overwritten += piece.overwritten;
+        built.lost.extend(piece.lost);
     }
+    Ok(built)
+}
+
+/// Events as two chunks. Events of one row of the source are in one.
+fn chunks(schema: &StoredSchema, events: &[Event], units: Option<&[u32]>) -> [Chunk; 2] {
+    let half = row_start(units, events.len() / 2);
     let chunk = |part: Range<usize>| {
         let events = &events[part.clone()];
         let groups = schema.groups.iter().map(|group| EncodedGroup {
@@ -136,7 +157,7 @@ fn built_in_pieces(
             columns: group.columns.iter().enumerate().map(|(at, column)| array(column, at, events)).collect(),
         });
         let encoded = EncodedBatch {
-            rows: units.as_ref().map(|units| units[part.clone()].to_vec()),
+            rows: units.map(|units| units[part.clone()].to_vec()),
             prefix: events.iter().map(|event| event.row as u32).collect(),
             tail: Vec::new(),
             time: Vec::new(),
@@ -145,21 +166,63 @@ fn built_in_pieces(
         };
         let all = 0..events.len();
         let windows = BTreeMap::from([(0, Vec::from([all]))]);
-        Chunk { place: (0, part.start as u64), worker: 0, bytes: 0, encoded, windows }
+        Chunk { place: (0, part.start as u64), worker: 0, bytes: 0, encoded, units: None, windows }
     };
-    let chunks = [chunk(0..half), chunk(half..events.len())];
-    let ranks = AllRanks {
-        prefixes: ranked(&ROWS),
-        qualifiers: (schema.groups.iter())
-            .map(|group| (group.qualifier == QualifierKind::Dynamic).then(|| ranked(&QUALIFIERS)))
-            .collect(),
+    [chunk(0..half), chunk(half..events.len())]
+}
+
+/// The first event of the source row that has event `at`.
+fn row_start(units: Option<&[u32]>, mut at: usize) -> usize {
+    while units.is_some_and(|units| at > 0 && units.get(at) == units.get(at - 1)) {
+        at -= 1;
+    }
+    at
+}
+
+fn ranks(schema: &StoredSchema) -> AllRanks {
+    let ranked = |names: &[&str]| {
+        let mut dictionary = Dictionary::new();
+        names.iter().for_each(|name| {
+            dictionary.intern(name.as_bytes());
+        });
+        Ranks::new(&[&dictionary])
     };
-    let partition = Partition::new(schema, &chunks, 0, &ranks, most);
-    let built = |piece| {
-        let events = PieceEvents::collect(&partition, piece)?;
-        Ok(rows::build(schema, &events, &ranks, &|_, _| false)?.block)
-    };
-    (0..partition.len()).map(built).collect()
+    let qualifiers =
+        schema.groups.iter().map(|group| (group.qualifier == QualifierKind::Dynamic).then(|| ranked(&QUALIFIERS)));
+    AllRanks { prefixes: ranked(&ROWS), qualifiers: qualifiers.collect() }
+}
+
+/// As [`built_of_events`], of events that are spilled in `spills` parts as pages of `most` events, and merged in ranges of
+/// `range_bytes`.
+fn merged_spills(
+    schema: &StoredSchema,
+    events: &[Event],
+    units: Option<&[u32]>,
+    parts: usize,
+    most: usize,
+    range_bytes: u64,
+) -> Result<Built> {
+    let file = SpillFile::create(&std::env::temp_dir())?;
+    let ranks = ranks(schema);
+    let (mut spills, mut start) = (Vec::new(), 0);
+    for part in 1..=parts {
+        let end = row_start(units, events.len() * part / parts);
+        let chunks = chunks(schema, &events[start..end], units.map(|units| &units[start..end]));
+        let events = Events { chunks: &chunks, window: 0, ranks: &ranks, first_unit: (part as u64) << 32 };
+        spills.push(file.write(schema, events, most, &|| Ok(()))?);
+        start = end;
+    }
+
+    let mut built = Built::default();
+    for (number, range) in (0u64..).zip(key_ranges(&spills, range_bytes)) {
+        let RangeEvents { chunks, ranks } = RangeEvents::read(schema, &spills, 0, &range)?;
+        let events = Events { chunks: &chunks, window: 0, ranks: &ranks, first_unit: 1 << 63 | number << 32 };
+        let more = built_of_events(schema, events, usize::MAX)?;
+        built.blocks.extend(more.blocks);
+        built.overwritten += more.overwritten;
+        built.lost.extend(more.lost);
+    }
+    Ok(built)
 }
 
 /// The value of a cell as text, to compare.
@@ -288,6 +351,27 @@ proptest! {
             check_cuts(&schema, &events, cuts);
             let built: BTreeMap<_, _> = records(&[built(&schema, &events).unwrap()]).into_iter().collect();
             prop_assert_eq!(built, model(&schema, &events));
+        }
+    }
+
+    #[test]
+    fn spilled_windows_are_merged_as_if_they_had_stayed(
+        events in any_events(),
+        repeats in 1u32..4,
+        parts in 1usize..5,
+        most in 1usize..9,
+        range_bytes in 1u64..3000,
+    ) {
+        let schemas = [aggregates(), aggregates_and_newest(), plain(false), plain(true), buckets()];
+        let rows: Vec<u32> = (0..events.len() as u32).map(|event| event / repeats).collect();
+        for (schema, units) in schemas.iter().flat_map(|schema| [(schema, None), (schema, Some(rows.as_slice()))]) {
+            let chunks = chunks(schema, &events, units);
+            let all = Events { chunks: &chunks, window: 0, ranks: &ranks(schema), first_unit: 0 };
+            let whole = built_of_events(schema, all, usize::MAX).unwrap();
+            let merged = merged_spills(schema, &events, units, parts, most, range_bytes).unwrap();
+            prop_assert_eq!(records(&merged.blocks), records(&whole.blocks));
+            prop_assert_eq!(merged.overwritten, whole.overwritten);
+            prop_assert_eq!(merged.lost.len(), whole.lost.len());
         }
     }
 

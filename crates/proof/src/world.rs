@@ -190,6 +190,7 @@ impl World {
             targets: vec![LoadTarget { table: &self.table, layout: &self.layout, filter: None, base, plan }],
             ids: &self.ids,
             memory: self.memory,
+            temp_dir: None,
             on_reject: &|_| {},
             on_progress: &|_| {},
         };

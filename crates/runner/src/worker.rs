@@ -290,6 +290,7 @@ impl Worker {
             tables: targets.collect(),
             ids: &self.ids,
             memory: self.memory,
+            temp_dir: None,
             on_reject: &|row: &RejectedRow| rejects.keep(row),
             on_progress: &|_| {},
         };

@@ -102,6 +102,7 @@ fn options(ids: &UlidIds) -> RunOptions {
         without: Vec::new(),
         reread: Vec::new(),
         memory: 1 << 30,
+        temp_dir: None,
         jobs: 2,
         fail_fast: false,
         if_locked: IfLocked::Fail,

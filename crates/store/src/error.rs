@@ -162,6 +162,18 @@ pub enum StoreError {
         /// Rows of windows that are left as they are.
         owed: u64,
     },
+    /// A temporary file of a load cannot be created, written or read.
+    #[error(
+        "cannot {action} a temporary file in {folder}: {source}; the load has {written} bytes there, and nothing was committed: free \
+         space there, name another folder with --temp-dir, or give more --memory, so that less is written"
+    )]
+    Temporary {
+        action: &'static str,
+        folder: String,
+        /// Bytes that the load has written to it.
+        written: u64,
+        source: std::io::Error,
+    },
     /// Whoever ran the units of a load left one out: a fault of this program.
     #[error("unit {unit} of the load was not answered; nothing was committed: run it again")]
     Unanswered { unit: usize },

@@ -211,6 +211,7 @@ impl SourcePass<'_> {
             targets: load_targets.collect(),
             ids: &ids,
             memory: options.memory,
+            temp_dir: None,
             on_reject: &|row| observers.rejects.count(row),
             on_progress: &|_| {},
         };

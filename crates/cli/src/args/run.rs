@@ -1,11 +1,12 @@
 //! Options of the commands that run or plan jobs.
 
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::{Args, ValueEnum};
 use tidetable_runner::run::{IfLocked, Selected};
 
-use super::parse::{Day, parse_if_locked, parse_memory, parse_selected, parse_time};
+use super::parse::{Day, Here, parse_if_locked, parse_memory, parse_selected, parse_time};
 
 /// Default of `--memory`, in bytes, and the memory budget of `tidetable plan`.
 pub const DEFAULT_MEMORY: u64 = 384 << 20;
@@ -93,6 +94,10 @@ pub struct RunHow {
     /// Approximate memory budget of a load, such as 1GiB
     #[arg(long, value_name = "SIZE", default_value = DEFAULT_MEMORY_TEXT.as_str(), value_parser = parse_memory)]
     pub memory: u64,
+    /// Folder for temporary files, which a load writes if its cells take more than that [default: the root if it is a folder,
+    /// else the system's folder for temporary files]
+    #[arg(long, value_name = "DIR", value_parser = Here("a folder for temporary files"))]
+    pub temp_dir: Option<PathBuf>,
     /// Run the work on other machines: ballista://HOST:PORT of a scheduler, ballista+tls:// with TLS, or `local` for
     /// this process [default: `url` of `cluster` in tidetable.toml, or `local`]
     #[arg(long, value_name = "URL")]

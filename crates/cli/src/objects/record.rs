@@ -91,9 +91,11 @@ const LOAD: &[Key] = &[
     key("large_cells", Integer, "cells over 10 MB"),
     key("bytes_in", Integer, "bytes of inputs, as stored"),
     key("bytes_out", Integer, "bytes of SSTs"),
-    key("read_seconds", Number, "waiting for inputs, summed over cores, as the four below").stored_as("read"),
+    key("bytes_spilled", Integer, "bytes of temporary files, because memory was full"),
+    key("read_seconds", Number, "waiting for inputs, summed over cores, as the five below").stored_as("read"),
     key("parse_seconds", Number, "parsing and encoding").stored_as("parse"),
     key("sort_seconds", Number, "ordering cells").stored_as("sort"),
+    key("spill_seconds", Number, "writing sorted cells to temporary files").stored_as("spill"),
     key("encode_seconds", Number, "building and compressing stripes").stored_as("encode"),
     key("write_seconds", Number, "writing and syncing SSTs").stored_as("write"),
 ];

@@ -1,7 +1,7 @@
 //! Writes the sorted pieces of a window as SSTs.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
@@ -14,11 +14,14 @@ use tidetable_store::write::{SizedStripe, SstFile, write_error};
 use tidetable_store::{Result, StoreError};
 
 use crate::output::finish::{Finisher, OutputId};
-use crate::sort::chunk::{AllRanks, Chunk, event_bytes};
-use crate::sort::partition::Partition;
+use crate::sort::chunk::{AllRanks, event_bytes};
+use crate::sort::partition::{Events, Partition};
 use crate::sort::piece::PieceEvents;
 use crate::sort::rows;
 use crate::sort::rows::SortedPiece;
+use crate::spill::file::Spill;
+use crate::spill::merge::RangeEvents;
+use crate::spill::ranges::{KeyRange, key_ranges};
 use crate::stats::LoadStats;
 
 /// Events of a piece of a window: those of a full stripe, whose keys and values are in the cache while it is built.
@@ -27,6 +30,13 @@ const PIECE_EVENTS: usize = 65_536;
 const PIECE_BYTES: usize = 8 << 20;
 /// Pieces that are encoded for each core before those of the batch before are written.
 const PIECES_A_CORE: usize = 4;
+/// Ranges of spilled windows that are in memory for each core.
+const RANGES_A_CORE: usize = 2;
+
+/// Source rows are numbered from a multiple of this power of two for each spill and range.
+pub(crate) const UNIT_BITS: u32 = 32;
+/// The numbers of source rows that are numbered when spills are merged.
+const MERGED_UNITS: u64 = 1 << 63;
 
 /// Writes SSTs of one table.
 pub(crate) struct SstWriter<'a> {
@@ -40,89 +50,44 @@ pub(crate) struct SstWriter<'a> {
 }
 
 impl<'t> SstWriter<'t> {
-    /// Sorts the events of window `start` in `chunks` and writes them as one SST, or more if the window is large.
-    /// `finisher` finishes them.
-    pub(crate) fn write_window(
-        &self,
-        chunks: &[Chunk],
-        start: i64,
-        ranks: &AllRanks,
-        finisher: &Finisher<'t>,
-    ) -> Result<LoadStats> {
-        let mut stats = LoadStats::default();
-        let clock = Instant::now();
-        let most = PIECE_EVENTS.min(PIECE_BYTES / event_bytes(chunks, start).max(1));
-        let partition = Partition::new(self.schema, chunks, start, ranks, most);
-        stats.sort += clock.elapsed();
-        let pieces: Vec<usize> = (0..partition.len()).collect();
-        // Encoding a few pieces at a time bounds memory; the batch before is written meanwhile.
-        let mut batches = pieces.chunks(rayon::current_num_threads() * PIECES_A_CORE);
-        let mut files = Files { writer: self, finisher, window: start, count: 0, open: None };
-        let mut encoded = Vec::new();
-        let lost = Mutex::new(HashSet::new());
-        loop {
-            let batch = batches.next();
-            let (next, written) = rayon::join(
-                || self.encode_batch(&partition, batch.unwrap_or_default(), ranks, &lost),
-                || files.write(std::mem::take(&mut encoded)),
-            );
-            stats.write += written?;
-            let (counts, stripes) = next?;
-            stats.add(&counts);
-            encoded = stripes;
-            (self.on_written)(batch.into_iter().flatten().map(|piece| partition.events(*piece) as u64).sum())?;
-            if batch.is_none() {
-                files.end();
-                stats.overwritten_rows = lost.into_inner().unwrap_or_else(PoisonError::into_inner).len() as u64;
-                return Ok(stats);
-            }
+    /// Begins to write window `start`; `finisher` finishes its files.
+    pub(crate) fn window<'w>(&'w self, start: i64, finisher: &'w Finisher<'t>) -> WindowWriter<'w, 't> {
+        WindowWriter {
+            writer: self,
+            files: Files { writer: self, finisher, window: start, count: 0, open: None },
+            encoded: Vec::new(),
+            lost: HashSet::new(),
+            stats: LoadStats::default(),
         }
-    }
-
-    fn encode_batch(
-        &self,
-        partition: &Partition<'_>,
-        batch: &[usize],
-        ranks: &AllRanks,
-        lost: &Mutex<HashSet<u32>>,
-    ) -> Result<(LoadStats, Vec<SizedStripe>)> {
-        let clock = Instant::now();
-        let encoded: Vec<_> =
-            batch.par_iter().map(|piece| self.encode(partition, *piece, ranks, lost)).collect::<Result<_>>()?;
-        let mut stats = LoadStats { encode: clock.elapsed(), ..LoadStats::default() };
-        let mut all = Vec::new();
-        for (counts, stripes) in encoded {
-            stats.add(&counts);
-            all.extend(stripes);
-        }
-        Ok((stats, all))
     }
 
     fn options(&self, uid: u128) -> WriteOptions {
         WriteOptions { uid, level: Compression::Fresh, stripe: self.limits }
     }
 
-    fn encode(
-        &self,
-        partition: &Partition<'_>,
-        piece: usize,
-        ranks: &AllRanks,
-        lost: &Mutex<HashSet<u32>>,
-    ) -> Result<(LoadStats, Vec<SizedStripe>)> {
+    /// Reads range `number` of a spilled window, and encodes it.
+    fn encode_range(&self, spills: &[Spill], window: i64, number: u64, range: &KeyRange) -> Result<Vec<EncodedPiece>> {
+        let RangeEvents { chunks, ranks } = RangeEvents::read(self.schema, spills, window, range)?;
+        // Apart from the numbers that were spilled.
+        let first_unit = MERGED_UNITS | number << UNIT_BITS;
+        let events = Events { chunks: &chunks, window, ranks: &ranks, first_unit };
+        let partition = Partition::new(self.schema, events, piece_events(&events));
+        (0..partition.len()).into_par_iter().map(|piece| self.encode(&partition, piece, &ranks)).collect()
+    }
+
+    fn encode(&self, partition: &Partition<'_>, piece: usize, ranks: &AllRanks) -> Result<EncodedPiece> {
         // Stripes do not contain the uid.
         let options = &self.options(0);
         let repeats = |group: usize, column: usize| self.layout.follows_from_key(group, column);
         let events = PieceEvents::collect(partition, piece)?;
         let built = rows::build(self.schema, &events, ranks, &repeats);
         drop(events);
+
         let of_table = |error: StoreError| error.of_table(self.table.name());
-        let SortedPiece { block, overwritten, lost: own, emptied } = built.map_err(of_table)?;
-        // A source row may lose cells in several pieces, and counts once.
-        if !own.is_empty() {
-            lost.lock().unwrap_or_else(PoisonError::into_inner).extend(own);
-        }
+        let SortedPiece { block, overwritten, lost, emptied } = built.map_err(of_table)?;
         let sizes = row_size::measure(self.schema, &block, self.table.row_limit());
         let sizes = sizes.within_limit(&block.keys).map_err(of_table)?;
+
         let cuts = stripe_splits(self.schema, &block, &self.limits);
         let stripes = cuts
             .into_par_iter()
@@ -132,6 +97,7 @@ impl<'t> SstWriter<'t> {
                 Ok(SizedStripe { stripe, largest_row: sizes.most, emptied })
             })
             .collect::<Result<_>>()?;
+
         let counts = LoadStats {
             overwritten,
             large_rows: sizes.rows,
@@ -139,7 +105,100 @@ impl<'t> SstWriter<'t> {
             large_cells: sizes.cells,
             ..LoadStats::default()
         };
-        Ok((counts, stripes))
+        Ok(EncodedPiece { events: partition.events(piece), counts, stripes, lost })
+    }
+}
+
+/// The most events of a piece of these events.
+fn piece_events(events: &Events<'_>) -> usize {
+    PIECE_EVENTS.min(PIECE_BYTES / event_bytes(events.chunks, events.window).max(1))
+}
+
+/// A piece of a window, encoded.
+struct EncodedPiece {
+    events: usize,
+    counts: LoadStats,
+    stripes: Vec<SizedStripe>,
+    /// As [`SortedPiece::lost`].
+    lost: Vec<u64>,
+}
+
+/// A window being written: one range of row keys after the other, each with all events of its rows.
+pub(crate) struct WindowWriter<'w, 't> {
+    writer: &'w SstWriter<'t>,
+    files: Files<'w, 't>,
+    /// Stripes that wait to be written.
+    encoded: Vec<SizedStripe>,
+    /// The source rows of which cells were replaced. A source row may lose cells in several pieces, and counts once.
+    lost: HashSet<u64>,
+    stats: LoadStats,
+}
+
+impl WindowWriter<'_, '_> {
+    /// Sorts, encodes and writes the events of a range of row keys that follow those before.
+    ///
+    /// # Errors
+    /// If equal cells cannot be merged, a row is over the limit, or a file cannot be written.
+    pub(crate) fn write(&mut self, events: Events<'_>) -> Result<()> {
+        let clock = Instant::now();
+        let ranks = events.ranks;
+        let partition = Partition::new(self.writer.schema, events, piece_events(&events));
+        self.stats.sort += clock.elapsed();
+
+        // Encoding a few pieces at a time bounds memory.
+        let pieces: Vec<usize> = (0..partition.len()).collect();
+        let writer = self.writer;
+        for batch in pieces.chunks(rayon::current_num_threads() * PIECES_A_CORE) {
+            self.push(|| batch.par_iter().map(|piece| writer.encode(&partition, *piece, ranks)).collect())?;
+        }
+        Ok(())
+    }
+
+    /// Merges the spills of the window in ranges of about `range_bytes` in memory together, on all cores.
+    ///
+    /// # Errors
+    /// As [`Self::write`], and if a spill cannot be read.
+    pub(crate) fn merge(&mut self, spills: &[Spill], range_bytes: u64) -> Result<()> {
+        let (writer, window) = (self.writer, self.files.window);
+        let at_once = rayon::current_num_threads() * RANGES_A_CORE;
+        let ranges: Vec<(u64, KeyRange)> = (0u64..).zip(key_ranges(spills, range_bytes / at_once as u64)).collect();
+        for batch in ranges.chunks(at_once) {
+            self.push(|| {
+                let merge = |(number, range): &(u64, KeyRange)| writer.encode_range(spills, window, *number, range);
+                let pieces: Vec<Vec<EncodedPiece>> = batch.par_iter().map(merge).collect::<Result<_>>()?;
+                Ok(pieces.into_iter().flatten().collect())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Encodes pieces by `encode`, which follow those before; these are written meanwhile.
+    fn push(&mut self, encode: impl FnOnce() -> Result<Vec<EncodedPiece>> + Send) -> Result<()> {
+        let before = std::mem::take(&mut self.encoded);
+        let clock = Instant::now();
+        let (pieces, written) = rayon::join(encode, || self.files.write(before));
+        self.stats.write += written?;
+        let pieces = pieces?;
+        self.stats.encode += clock.elapsed();
+
+        let events: usize = pieces.iter().map(|piece| piece.events).sum();
+        for piece in pieces {
+            self.stats.add(&piece.counts);
+            self.encoded.extend(piece.stripes);
+            self.lost.extend(piece.lost);
+        }
+        (self.writer.on_written)(events as u64)
+    }
+
+    /// Ends the last file, and returns the counts.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub(crate) fn end(mut self) -> Result<LoadStats> {
+        self.stats.write += self.files.write(self.encoded)?;
+        self.files.end();
+        self.stats.overwritten_rows = self.lost.len() as u64;
+        Ok(self.stats)
     }
 }
 

@@ -27,35 +27,79 @@ pub(crate) struct NameKeys {
     tell_all: bool,
 }
 
+/// The names of several dictionaries with a number each: those of the first dictionary come before those of the next.
+pub(crate) struct NumberedNames<'a> {
+    dictionaries: &'a [&'a Dictionary],
+    /// The number of the first name of each.
+    starts: Vec<u32>,
+}
+
+impl<'a> NumberedNames<'a> {
+    pub(crate) fn new(dictionaries: &'a [&'a Dictionary]) -> Self {
+        let mut starts = Vec::with_capacity(dictionaries.len());
+        let mut next = 0;
+        for dictionary in dictionaries {
+            starts.push(next);
+            next += dictionary.len() as u32;
+        }
+        Self { dictionaries, starts }
+    }
+
+    /// The dictionary and the code of the name with a number.
+    pub(crate) fn place(&self, number: u32) -> NamePlace {
+        let after = self.starts.partition_point(|start| *start <= number);
+        let dictionary = after.saturating_sub(1);
+        let start = self.starts.get(dictionary).copied().unwrap_or_default();
+        NamePlace { dictionary, code: number - start }
+    }
+
+    /// The name with a number; empty if there is none.
+    fn get(&self, number: u32) -> &'a [u8] {
+        let NamePlace { dictionary, code } = self.place(number);
+        self.dictionaries.get(dictionary).map_or(&[], |dictionary| dictionary.get(code))
+    }
+
+    /// All names, in the order of their numbers.
+    fn iter(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.dictionaries.iter().flat_map(|dictionary| dictionary.iter())
+    }
+}
+
+/// Where a name is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NamePlace {
+    pub(crate) dictionary: usize,
+    pub(crate) code: u32,
+}
+
 impl NameKeys {
-    /// Calls `each` for the names of `dictionaries` in byte order: with the number of a name, where those of the first dictionary come
-    /// before those of the next, and with the name, unless it is that of the call before.
-    pub(crate) fn in_order(dictionaries: &[&Dictionary], each: impl FnMut(u32, Option<&[u8]>)) {
-        let keys = Self::of(dictionaries);
-        let numbered = || (0u32..).zip(dictionaries.iter().flat_map(|dictionary| dictionary.iter()));
+    /// Calls `each` for `names` in byte order: with the number of a name, and with the name, unless it is that of the call before.
+    pub(crate) fn in_order(names: &NumberedNames<'_>, each: impl FnMut(u32, Option<&[u8]>)) {
+        let keys = Self::of(names);
+        let numbered = || (0u32..).zip(names.iter());
         if keys.bits <= RADIX_BITS {
             let entries = numbered().map(|(number, name)| keys.key(name) << NUMBER_BITS | u64::from(number));
             let entries = radix(entries.collect(), keys.bits);
             let parts = |entry: &u64| (entry >> NUMBER_BITS, *entry as u32);
             return if keys.tell_all {
-                keys.restored(dictionaries, entries.iter().map(parts), each);
+                keys.restored(names, entries.iter().map(parts), each);
             } else {
-                compared(dictionaries, entries, parts, each);
+                compared(names, entries, parts, each);
             };
         }
         let mut entries: Vec<(u64, u32)> = numbered().map(|(number, name)| (keys.key(name), number)).collect();
         entries.par_sort_unstable();
-        compared(dictionaries, entries, |entry| *entry, each);
+        compared(names, entries, |entry| *entry, each);
     }
 
     /// As [`Self::in_order`], of names that their keys tell: reading them back from a dictionary would miss the cache for each.
     fn restored(
         &self,
-        dictionaries: &[&Dictionary],
+        names: &NumberedNames<'_>,
         entries: impl Iterator<Item = (u64, u32)>,
         mut each: impl FnMut(u32, Option<&[u8]>),
     ) {
-        let mut name = name(dictionaries, 0).to_vec();
+        let mut name = names.get(0).to_vec();
         let mut last = None;
         for (key, number) in entries {
             if last == Some(key) {
@@ -75,18 +119,17 @@ impl NameKeys {
         }
     }
 
-    fn of(dictionaries: &[&Dictionary]) -> Self {
-        let names = || dictionaries.iter().flat_map(|dictionary| dictionary.iter());
-        let first = names().next().unwrap_or_default();
+    fn of(names: &NumberedNames<'_>) -> Self {
+        let first = names.iter().next().unwrap_or_default();
         let mut common = first.len();
-        for name in names() {
+        for name in names.iter() {
             if !name.starts_with(&first[..common]) {
                 common = first.iter().zip(name).take_while(|(one, other)| one == other).count();
             }
         }
         let mut ranges = [(u8::MAX, 0); BYTES];
         let mut tell_all = first.len() <= common + BYTES;
-        for name in names() {
+        for name in names.iter() {
             tell_all &= name.len() == first.len();
             for ((least, greatest), byte) in ranges.iter_mut().zip(bytes(name, common)) {
                 (*least, *greatest) = ((*least).min(byte), (*greatest).max(byte));
@@ -125,12 +168,12 @@ fn bytes(name: &[u8], common: usize) -> [u8; BYTES] {
 /// As [`NameKeys::in_order`], of entries that are sorted by key, of which `of` gives key and number. Names with one key are compared: they
 /// may differ behind it.
 fn compared<T>(
-    dictionaries: &[&Dictionary],
+    names: &NumberedNames<'_>,
     mut entries: Vec<T>,
     of: impl Fn(&T) -> (u64, u32),
     mut each: impl FnMut(u32, Option<&[u8]>),
 ) {
-    let name = |entry: &T| name(dictionaries, of(entry).1);
+    let name = |entry: &T| names.get(of(entry).1);
     let mut last = None;
     for alike in entries.chunk_by_mut(|one, next| of(one).0 == of(next).0) {
         if alike.len() > 1 {
@@ -142,24 +185,6 @@ fn compared<T>(
             last = Some(own);
         }
     }
-}
-
-/// The dictionary and the code of the name with a number.
-pub(crate) fn place(dictionaries: &[&Dictionary], number: u32) -> (usize, u32) {
-    let mut code = number;
-    for (worker, dictionary) in dictionaries.iter().enumerate() {
-        match code.checked_sub(dictionary.len() as u32) {
-            Some(rest) => code = rest,
-            None => return (worker, code),
-        }
-    }
-    (0, code)
-}
-
-/// The name with a number; empty if there is none.
-fn name<'a>(dictionaries: &[&'a Dictionary], number: u32) -> &'a [u8] {
-    let (worker, code) = place(dictionaries, number);
-    dictionaries.get(worker).map_or(&[], |dictionary| dictionary.get(code))
 }
 
 /// Sorts entries by their keys of so many bits, which are in the upper half.

@@ -12,7 +12,7 @@ use tidetable_layout::StoredSchema;
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
 
 use crate::sort::chunk::{AllRanks, Chunk};
-use crate::sort::lane::Lane;
+use crate::sort::lane::{Lane, picked};
 use crate::sort::order::Tails;
 
 /// Ranks are counted in at most so many buckets, as powers of two.
@@ -25,9 +25,22 @@ const MANY: usize = 4;
 /// Chunks that are counted together.
 const COUNTED: usize = 8;
 
+/// The events of a window to partition.
+#[derive(Clone, Copy)]
+pub(crate) struct Events<'a> {
+    /// In the order of the load; also with events of other windows.
+    pub(crate) chunks: &'a [Chunk],
+    pub(crate) window: i64,
+    /// The order of the names that their codes stand for.
+    pub(crate) ranks: &'a AllRanks,
+    /// The number from which source rows are counted that have none yet.
+    pub(crate) first_unit: u64,
+}
+
 /// The events of a window by piece. Pieces are consecutive ranges of ranks.
 pub(crate) struct Partition<'a> {
     pub(crate) schema: &'a StoredSchema,
+    pub(crate) first_unit: u64,
     pub(crate) parts: Vec<Part<'a>>,
     /// The ranks of each piece.
     ranges: Vec<Range<u32>>,
@@ -47,7 +60,7 @@ pub(crate) struct Part<'a> {
     pub(crate) events: Vec<u32>,
     pub(crate) tails: Tails,
     /// The source row of each event, where needed.
-    pub(crate) units: Option<Vec<u32>>,
+    pub(crate) units: Option<Vec<u64>>,
     pub(crate) groups: Vec<GroupPart>,
 }
 
@@ -80,17 +93,11 @@ enum Way {
 }
 
 impl<'a> Partition<'a> {
-    /// Partitions the events of window `start` in `chunks`, which are in the order of the load, into pieces of at most `most`
-    /// events, unless a piece is of one name.
-    pub(crate) fn new(
-        schema: &'a StoredSchema,
-        chunks: &'a [Chunk],
-        start: i64,
-        ranks: &AllRanks,
-        most: usize,
-    ) -> Self {
+    /// Partitions events into pieces of at most `most` events, unless a piece is of one name.
+    pub(crate) fn new(schema: &'a StoredSchema, events: Events<'a>, most: usize) -> Self {
+        let Events { chunks, window, ranks, first_unit } = events;
         let chunks: Vec<(&Chunk, &[Range<usize>])> =
-            chunks.iter().filter_map(|chunk| Some((chunk, chunk.windows.get(&start)?.as_slice()))).collect();
+            chunks.iter().filter_map(|chunk| Some((chunk, chunk.windows.get(&window)?.as_slice()))).collect();
         let names = ranks.prefixes.len();
         let of_chunk = |(chunk, runs): &(&Chunk, &[Range<usize>])| ranks_of(chunk, runs, ranks);
         let ranked: Vec<Vec<u32>> = chunks.par_iter().map(of_chunk).collect();
@@ -109,8 +116,9 @@ impl<'a> Partition<'a> {
             ranges.push((first << shift) as u32..(end << shift).min(names.max(1)) as u32);
             first = *end;
         }
-        let has_units = schema.upsert || chunks.iter().any(|(chunk, _)| chunk.encoded.rows.is_some());
-        let mut units = has_units.then_some(0);
+        let counts_rows = |chunk: &Chunk| chunk.encoded.rows.is_some() || chunk.units.is_some();
+        let has_units = schema.upsert || chunks.iter().any(|(chunk, _)| counts_rows(chunk));
+        let mut units = has_units.then_some(first_unit);
         let mut base = 0;
         let numbered = chunks.iter().zip(ranked).map(|((chunk, runs), ranks)| {
             let own = base;
@@ -124,7 +132,7 @@ impl<'a> Partition<'a> {
             let places = Places::new(&own, runs, &piece_of, shift, ends.len());
             Part::new(chunk, base, own, places, units, &ways, ranks)
         });
-        Self { schema, parts: parts.collect(), ranges, events }
+        Self { schema, first_unit, parts: parts.collect(), ranges, events }
     }
 
     /// Number of pieces.
@@ -166,8 +174,11 @@ fn ranks_of(chunk: &Chunk, runs: &[Range<usize>], ranks: &AllRanks) -> Vec<u32> 
     out
 }
 
-/// Numbers the source rows of a chunk's events from `unit` on: events of a row are consecutive.
-fn units_of(chunk: &Chunk, runs: &[Range<usize>], unit: &mut u32) -> Vec<u32> {
+/// Numbers the source rows of a chunk's events from `unit` on, unless they have numbers: events of a row are consecutive.
+fn units_of(chunk: &Chunk, runs: &[Range<usize>], unit: &mut u64) -> Vec<u64> {
+    if let Some(numbered) = &chunk.units {
+        return runs.iter().flat_map(|run| &numbered[run.clone()]).copied().collect();
+    }
     let mut units = Vec::new();
     let mut last = None;
     for event in runs.iter().cloned().flatten() {
@@ -249,12 +260,11 @@ impl<'a> Part<'a> {
         base: u32,
         ranks: Vec<u32>,
         places: Places,
-        units: Option<Vec<u32>>,
+        units: Option<Vec<u64>>,
         ways: &[Way],
         all: &AllRanks,
     ) -> Self {
         let Places { ends, events, order } = places;
-        let taken = |values: &[u32]| order.iter().map(|at| values[*at as usize]).collect::<Vec<u32>>();
         let tails = match chunk.encoded.tail.as_slice() {
             [] => Tails::One(0),
             tails => tails_of(tails, &events),
@@ -278,7 +288,7 @@ impl<'a> Part<'a> {
             },
         });
         let groups = groups.collect();
-        let (ranks, units) = (taken(&ranks), units.as_deref().map(taken));
+        let (ranks, units) = (picked(&ranks, &order), units.map(|units| picked(&units, &order)));
         Self { chunk, base, ends, ranks, events, tails, units, groups }
     }
 

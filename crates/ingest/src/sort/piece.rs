@@ -9,6 +9,7 @@ use tidetable_store::Result;
 use crate::sort::lane::{Lane, Places, gather};
 use crate::sort::order::{Row, RowOrder, Tails};
 use crate::sort::partition::{Columns, Part, Partition};
+use crate::sort::take::pick;
 
 /// The events of a piece by row; those of a row in order of arrival.
 #[derive(Debug)]
@@ -17,8 +18,10 @@ pub(crate) struct PieceEvents {
     /// The groups of the layout.
     pub(crate) groups: Vec<GroupEvents>,
     /// The source row of each event, where needed.
-    units: Option<Vec<u32>>,
+    pub(crate) units: Option<Vec<u64>>,
     origins: Arc<Origins>,
+    /// The number of the first event of the window, where events are source rows.
+    first_unit: u64,
 }
 
 /// The values of one column group for each event of a piece.
@@ -88,12 +91,16 @@ impl PieceEvents {
         let origins = Arc::new(Origins { order, runs, events });
         let group = |group: usize| GroupEvents::collect(partition, &parts, &origins, group);
         let groups = (0..partition.schema.groups.len()).map(group).collect::<Result<_>>()?;
-        Ok(Self { rows, groups, units: units.filter(|units| !units.is_empty()), origins })
+        let units = units.filter(|units| !units.is_empty());
+        Ok(Self { rows, groups, units, origins, first_unit: partition.first_unit })
     }
 
     /// The source row of an event, by a number of the window; each event counts as a row where that is not needed.
-    pub(crate) fn unit(&self, event: u32) -> u32 {
-        self.units.as_ref().map_or_else(|| self.origins.number(event), |units| units[event as usize])
+    pub(crate) fn unit(&self, event: u32) -> u64 {
+        match &self.units {
+            Some(units) => units[event as usize],
+            None => self.first_unit + u64::from(self.origins.number(event)),
+        }
     }
 }
 
@@ -163,6 +170,21 @@ impl GroupEvents {
     /// The array with the values of an event in each column, and its place there.
     pub(crate) fn place(&self, event: u32) -> (usize, usize) {
         self.origins.as_ref().map_or((0, event as usize), |origins| origins.of(event))
+    }
+
+    /// The values of consecutive events in a column.
+    ///
+    /// # Errors
+    /// If values that stayed in the chunks cannot be put together.
+    pub(crate) fn values(&self, column: usize, events: Range<u32>) -> Result<ArrayRef> {
+        let arrays = &self.columns[column];
+        match arrays.as_slice() {
+            [values] if self.is_in_order() => Ok(values.slice(events.start as usize, events.len())),
+            _ => {
+                let places: Vec<(usize, usize)> = events.map(|event| self.place(event)).collect();
+                pick(arrays, &places)
+            }
+        }
     }
 
     /// The columns by array.

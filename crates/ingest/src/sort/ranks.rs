@@ -6,7 +6,7 @@
 
 use tidetable_layout::encode::Dictionary;
 
-use crate::sort::name_keys::{NameKeys, place};
+use crate::sort::name_keys::{NameKeys, NamePlace, NumberedNames};
 
 /// Approximate bytes that the hash of a name takes while the filter of an SST is made.
 const FILTERED: usize = 24;
@@ -31,13 +31,14 @@ impl Ranks {
     pub(crate) fn new(dictionaries: &[&Dictionary]) -> Self {
         let mut of: Vec<Vec<u32>> = dictionaries.iter().map(|dictionary| vec![0; dictionary.len()]).collect();
         let mut names = Names::default();
-        NameKeys::in_order(dictionaries, |number, new| {
+        let numbered = NumberedNames::new(dictionaries);
+        NameKeys::in_order(&numbered, |number, new| {
             if let Some(name) = new {
                 names.bytes.extend_from_slice(name);
                 names.ends.push(names.bytes.len());
             }
-            let (worker, code) = place(dictionaries, number);
-            of[worker][code as usize] = names.ends.len() as u32 - 1;
+            let NamePlace { dictionary, code } = numbered.place(number);
+            of[dictionary][code as usize] = names.ends.len() as u32 - 1;
         });
         names.bytes.shrink_to_fit();
         names.ends.shrink_to_fit();

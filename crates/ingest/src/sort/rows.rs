@@ -25,7 +25,7 @@ pub(crate) struct SortedPiece {
     /// Cells that later events of the load replaced.
     pub(crate) overwritten: u64,
     /// The source rows that lost these cells, by the number of the window; one may occur more than once.
-    pub(crate) lost: Vec<u32>,
+    pub(crate) lost: Vec<u64>,
     /// Whether it has rows without cells, kept for the timestamp of the upsert that emptied them.
     pub(crate) emptied: bool,
 }
@@ -69,7 +69,7 @@ pub(crate) fn build(
     // A row without a value in any cell does not exist.
     let block = Block { keys, groups }.without_empty_rows();
     let emptied = upserts.is_some_and(|upserts| upserts.empties());
-    lost.iter_mut().for_each(|event| *event = piece.unit(*event));
+    let lost = lost.into_iter().map(|event| piece.unit(event)).collect();
     Ok(SortedPiece { block, overwritten, lost, emptied })
 }
 

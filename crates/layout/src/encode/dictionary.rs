@@ -42,8 +42,8 @@ impl Dictionary {
         self.indexed = ends.len() as u32;
     }
 
-    /// Appends bytes known to be distinct. Hashing is deferred until the next `intern`.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> u32 {
+    /// Appends bytes known to be distinct, and returns their code. Hashing is deferred until the next [`Self::intern`].
+    pub fn push(&mut self, bytes: &[u8]) -> u32 {
         let code = self.ends.len() as u32;
         self.bytes.extend_from_slice(bytes);
         self.ends.push(self.bytes.len());

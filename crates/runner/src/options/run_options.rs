@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use chrono::NaiveDate;
@@ -46,6 +47,8 @@ pub struct RunOptions {
     pub reread: Vec<String>,
     /// Memory budget in bytes, approximate.
     pub memory: u64,
+    /// As `temp_dir` of [`Loader`](tidetable_ingest::Loader).
+    pub temp_dir: Option<PathBuf>,
     /// Parts published concurrently.
     pub jobs: usize,
     /// Stop publishing after the first part that failed.

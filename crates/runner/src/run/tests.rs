@@ -92,6 +92,7 @@ impl World {
             without: Vec::new(),
             reread: Vec::new(),
             memory: 1 << 30,
+            temp_dir: None,
             jobs: 2,
             fail_fast: false,
             if_locked: IfLocked::Fail,

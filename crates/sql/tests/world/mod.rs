@@ -140,6 +140,7 @@ impl World {
             targets: vec![LoadTarget { table: &table, layout: &layout, filter: None, base: &base, plan: &plan }],
             ids: &self.ids,
             memory: 1 << 30,
+            temp_dir: None,
             on_reject: &|row| panic!("{row:?}"),
             on_progress: &|_| {},
         };

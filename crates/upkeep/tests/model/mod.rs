@@ -327,6 +327,7 @@ impl World {
             targets: vec![LoadTarget { table: &table, layout: &self.layout, filter: None, base, plan }],
             ids: &self.ids,
             memory: 1 << 30,
+            temp_dir: None,
             on_reject,
             on_progress,
         };

@@ -1,6 +1,7 @@
 //! Converts the options of the command line to those of a run.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
@@ -24,6 +25,8 @@ pub struct ExecutionOptions {
     if_locked: IfLocked,
     /// Memory budget in bytes.
     memory: u64,
+    /// The folder for temporary files.
+    temp_dir: Option<PathBuf>,
     stop: Stop,
     /// The scheduler that the work goes to.
     on: Option<Elsewhere>,
@@ -33,7 +36,7 @@ impl Default for ExecutionOptions {
     fn default() -> Self {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         let (memory, stop) = (DEFAULT_MEMORY, Stop::default());
-        Self { jobs, fail_fast: false, if_locked: IfLocked::Fail, memory, stop, on: None }
+        Self { jobs, fail_fast: false, if_locked: IfLocked::Fail, memory, temp_dir: None, stop, on: None }
     }
 }
 
@@ -41,7 +44,8 @@ impl ExecutionOptions {
     /// Converts `args`, and installs handlers of SIGINT and SIGTERM that stop the run.
     ///
     /// # Errors
-    /// If the memory budget is too small to load with, or a handler cannot be installed.
+    /// If the memory budget is too small to load with, the folder for temporary files cannot be written, or a handler cannot be
+    /// installed.
     pub fn from_args(args: &RunHow, project: &Project) -> Result<Self, CliError> {
         if args.memory < MIN_LOAD_MEMORY {
             return Err(CliError::MemoryTooSmall);
@@ -52,9 +56,18 @@ impl ExecutionOptions {
             fail_fast: args.fail_fast,
             if_locked: args.if_locked,
             memory: args.memory,
+            temp_dir: args.temp_dir.clone().map(writable).transpose()?,
             stop: stop_on_signals()?,
             on: scheduler_of(args.on.as_deref(), project),
         })
+    }
+}
+
+/// The folder, if temporary files can be made in it.
+fn writable(folder: PathBuf) -> Result<PathBuf, CliError> {
+    match tempfile::tempfile_in(&folder) {
+        Ok(_) => Ok(folder),
+        Err(source) => Err(CliError::TempDir { folder: folder.display().to_string(), source }),
     }
 }
 
@@ -80,6 +93,7 @@ pub fn options(args: &RunDays, zone: Tz, execution: &ExecutionOptions, ids: &Uli
         without: args.without.clone(),
         reread: Vec::new(),
         memory: execution.memory,
+        temp_dir: execution.temp_dir.clone(),
         jobs: execution.jobs,
         fail_fast: execution.fail_fast,
         if_locked: execution.if_locked,

@@ -307,6 +307,7 @@ impl<'a> LoadStage<'a> {
             targets: targets.collect(),
             ids: self.ids,
             memory: self.options.memory,
+            temp_dir: self.options.temp_dir.as_deref(),
             on_reject: self.on_reject,
             on_progress: &on_progress,
         };

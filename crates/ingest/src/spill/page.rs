@@ -1,0 +1,282 @@
+//! Pages of a spill: some events of a window in the order of their row keys, with the names that they use.
+//!
+//! A page is a sequence of streams in Arrow's IPC format, compressed with LZ4: the events, the prefixes of their row
+//! keys, and the qualifiers of each dynamic group. An event starts a new prefix or goes on with the one before, which
+//! takes a bit.
+
+use std::io::Cursor;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::{Field, Int64Type, Schema, UInt32Type, UInt64Type};
+use arrow::ipc::CompressionType;
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
+use tidetable_layout::StoredSchema;
+use tidetable_layout::encode::{EncodedBatch, EncodedGroup};
+use tidetable_layout::schema::{QualifierKind, TimestampKind};
+use tidetable_store::Result;
+
+use crate::sort::chunk::AllRanks;
+use crate::sort::order::Row;
+use crate::sort::piece::PieceEvents;
+use crate::sort::ranks::Ranks;
+use crate::spill::names::{Names, damaged};
+
+/// Name of the first column of events.
+const BEGINS: &str = "begins";
+/// Approximate bytes that a name takes while a range is sorted, beside its own: its ends, ranks and entries to sort.
+const NAME_BYTES: usize = 64;
+/// Bytes of the codes of an event in memory: of its prefix and of its key's tail.
+const EVENT_BYTES: usize = 12;
+
+/// A row key, in the order of rows: the name of its prefix, then its tail.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RowKey {
+    pub(crate) prefix: Vec<u8>,
+    pub(crate) tail: u64,
+}
+
+/// An encoded page.
+#[derive(Debug)]
+pub(crate) struct EncodedPage {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) first: RowKey,
+    pub(crate) last: RowKey,
+    pub(crate) events: usize,
+    /// Approximate bytes of its events and names in memory.
+    pub(crate) weight: u64,
+}
+
+/// The events of a page; codes are places in the names of the page.
+#[derive(Debug)]
+pub(crate) struct PageEvents {
+    pub(crate) prefixes: Names,
+    /// Of each group; `None` if it is constant.
+    pub(crate) qualifiers: Vec<Option<Names>>,
+    pub(crate) encoded: EncodedBatch,
+    /// The source row of each event, if rows make several.
+    pub(crate) units: Option<Vec<u64>>,
+}
+
+impl EncodedPage {
+    /// Encodes some of the events of a piece; there must be one.
+    ///
+    /// # Errors
+    /// If values of several chunks cannot be put together, or not encoded.
+    pub(crate) fn new(
+        schema: &StoredSchema,
+        piece: &PieceEvents,
+        events: Range<u32>,
+        ranks: &AllRanks,
+    ) -> Result<Self> {
+        let rows = rows_of(&piece.rows, &events);
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Err(damaged()) };
+        let key = |row: &Row| RowKey { prefix: ranks.prefixes.name(row.rank).to_vec(), tail: row.tail };
+
+        let mut page = PageColumns::default();
+        let prefixes = page.push_keys(rows, &events, &ranks.prefixes);
+        if let Some(units) = &piece.units {
+            let units = units[events.start as usize..events.end as usize].to_vec();
+            page.push("unit", Arc::new(UInt64Array::from(units)));
+        }
+
+        let mut qualifiers = Vec::new();
+        for (at, group) in piece.groups.iter().enumerate() {
+            let range = events.start as usize..events.end as usize;
+            if let (Some(own), Some(names)) = (&group.qualifiers, &ranks.qualifiers[at]) {
+                let (codes, used) = local_codes(&own[range.clone()], names);
+                page.push(&format!("qualifier of {at}"), Arc::new(UInt32Array::from(codes)));
+                qualifiers.push(used);
+            }
+            if let Some(times) = &group.timestamps {
+                page.push(&format!("timestamp of {at}"), Arc::new(Int64Array::from(times[range].to_vec())));
+            }
+            for column in 0..schema.groups[at].columns.len() {
+                page.push(&format!("value {column} of {at}"), group.values(column, events.clone())?);
+            }
+        }
+
+        let names: usize =
+            qualifiers.iter().chain([&prefixes]).map(|names| names.bytes() + names.len() * NAME_BYTES).sum();
+        let weight = names + page.memory() + events.len() * EVENT_BYTES;
+        let mut bytes = Vec::new();
+        write_stream(&page.into_batch()?, &mut bytes)?;
+        for names in [&prefixes].into_iter().chain(&qualifiers) {
+            write_stream(&names.to_batch()?, &mut bytes)?;
+        }
+        Ok(Self { bytes, first: key(first), last: key(last), events: events.len(), weight: weight as u64 })
+    }
+}
+
+/// The columns of the events of a page.
+#[derive(Default)]
+struct PageColumns {
+    fields: Vec<Field>,
+    arrays: Vec<ArrayRef>,
+}
+
+impl PageColumns {
+    fn push(&mut self, name: &str, array: ArrayRef) {
+        self.fields.push(Field::new(name, array.data_type().clone(), true));
+        self.arrays.push(array);
+    }
+
+    /// Adds the row keys of events, and returns the prefixes that they use.
+    fn push_keys(&mut self, rows: &[Row], events: &Range<u32>, ranks: &Ranks) -> Names {
+        let mut prefixes = Names::default();
+        let (mut begins, mut tails) = (Vec::with_capacity(events.len()), Vec::with_capacity(events.len()));
+        let mut last = None;
+        for row in rows {
+            let count = (row.end.min(events.end) - row.start.max(events.start)) as usize;
+            let is_new = last != Some(row.rank);
+            if is_new {
+                prefixes.push(ranks.name(row.rank));
+                last = Some(row.rank);
+            }
+            begins.push(is_new);
+            begins.resize(begins.len() + count - 1, false);
+            tails.resize(tails.len() + count, row.tail);
+        }
+
+        self.push(BEGINS, Arc::new(BooleanArray::new(BooleanBuffer::from(begins), None)));
+        self.push("tail", Arc::new(UInt64Array::from(tails)));
+        prefixes
+    }
+
+    fn memory(&self) -> usize {
+        self.arrays.iter().map(|array| array.to_data().get_slice_memory_size().unwrap_or_default()).sum()
+    }
+
+    fn into_batch(self) -> Result<RecordBatch> {
+        Ok(RecordBatch::try_new(Arc::new(Schema::new(self.fields)), self.arrays)?)
+    }
+}
+
+impl PageEvents {
+    /// Decodes a page of a table with this schema.
+    ///
+    /// # Errors
+    /// If it is not one.
+    pub(crate) fn decode(schema: &StoredSchema, bytes: &[u8]) -> Result<Self> {
+        let mut rest = Cursor::new(bytes);
+        let batch = read_stream(&mut rest)?;
+        let prefixes = Names::of_batch(&read_stream(&mut rest)?)?;
+
+        let mut columns = batch.columns().iter();
+        let mut next = || columns.next().ok_or_else(damaged);
+        let begins = next()?;
+        let begins = begins.as_boolean_opt().ok_or_else(damaged)?;
+        let mut code = 0u32;
+        let counted = begins.values().iter().map(|begins| {
+            code += u32::from(begins);
+            // The first event begins the first prefix.
+            code.wrapping_sub(1)
+        });
+        let prefix: Vec<u32> = counted.collect();
+        let tail = next()?.as_primitive_opt::<UInt64Type>().ok_or_else(damaged)?.values().to_vec();
+        let has_units = batch.schema_ref().field_with_name("unit").is_ok();
+        let units = match has_units {
+            true => Some(next()?.as_primitive_opt::<UInt64Type>().ok_or_else(damaged)?.values().to_vec()),
+            false => None,
+        };
+
+        let (mut groups, mut qualifiers) = (Vec::new(), Vec::new());
+        for group in &schema.groups {
+            let is_dynamic = group.qualifier == QualifierKind::Dynamic;
+            let qualifier = match is_dynamic {
+                true => Some(next()?.as_primitive_opt::<UInt32Type>().ok_or_else(damaged)?.values().to_vec()),
+                false => None,
+            };
+            let timestamps = match group.timestamps {
+                TimestampKind::Stored => {
+                    Some(next()?.as_primitive_opt::<Int64Type>().ok_or_else(damaged)?.values().to_vec())
+                }
+                _ => None,
+            };
+            let columns = (0..group.columns.len()).map(|_| next().cloned()).collect::<Result<_>>()?;
+            groups.push(EncodedGroup { qualifier, timestamps, columns });
+            qualifiers.push(is_dynamic.then(|| Names::of_batch(&read_stream(&mut rest)?)).transpose()?);
+        }
+        let encoded = EncodedBatch { rows: None, prefix, tail, time: Vec::new(), groups, rejected: Vec::new() };
+        Ok(Self { prefixes, qualifiers, encoded, units })
+    }
+
+    /// Number of events.
+    pub(crate) fn len(&self) -> usize {
+        self.encoded.prefix.len()
+    }
+
+    /// The number of events before row key `key`.
+    pub(crate) fn before(&self, key: &RowKey) -> usize {
+        let mut low = 0;
+        let mut high = self.len();
+        while low < high {
+            let middle = (low + high) / 2;
+            let prefix = self.prefixes.get(self.encoded.prefix[middle] as usize);
+            let tail = self.encoded.tail[middle];
+            match (prefix, tail) < (key.prefix.as_slice(), key.tail) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
+    }
+
+    /// Leaves only these events.
+    pub(crate) fn keep(&mut self, events: Range<usize>) {
+        let cut_numbers = |all: &mut Vec<u32>| *all = all[events.clone()].to_vec();
+        cut_numbers(&mut self.encoded.prefix);
+        self.encoded.tail = self.encoded.tail[events.clone()].to_vec();
+        if let Some(units) = &mut self.units {
+            *units = units[events.clone()].to_vec();
+        }
+        for group in &mut self.encoded.groups {
+            group.qualifier.iter_mut().for_each(cut_numbers);
+            if let Some(times) = &mut group.timestamps {
+                *times = times[events.clone()].to_vec();
+            }
+            for column in &mut group.columns {
+                *column = column.slice(events.start, events.len());
+            }
+        }
+    }
+}
+
+/// The rows with events in a range, which is not empty.
+fn rows_of<'a>(rows: &'a [Row], events: &Range<u32>) -> &'a [Row] {
+    let first = rows.partition_point(|row| row.end <= events.start);
+    let end = rows.partition_point(|row| row.start < events.end);
+    &rows[first..end]
+}
+
+/// The ranks as codes of the names that they use, in the order of these.
+fn local_codes(ranks: &[u32], names: &Ranks) -> (Vec<u32>, Names) {
+    let mut used = ranks.to_vec();
+    used.sort_unstable();
+    used.dedup();
+
+    let mut own = Names::default();
+    used.iter().for_each(|rank| own.push(names.name(*rank)));
+    let codes = ranks.iter().map(|rank| used.partition_point(|before| before < rank) as u32).collect();
+    (codes, own)
+}
+
+fn write_stream(batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
+    let mut writer = StreamWriter::try_new_with_options(out, batch.schema_ref(), options)?;
+    writer.write(batch)?;
+    Ok(writer.finish()?)
+}
+
+fn read_stream(bytes: &mut Cursor<&[u8]>) -> Result<RecordBatch> {
+    let mut reader = StreamReader::try_new(bytes, None)?;
+    let batch = reader.next().ok_or_else(damaged)??;
+    // To the end of the stream, where the next begins.
+    match reader.next() {
+        None => Ok(batch),
+        Some(_) => Err(damaged()),
+    }
+}
