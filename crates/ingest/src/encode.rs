@@ -9,7 +9,7 @@ use tidetable_layout::error::LayoutReject;
 use tidetable_source::{Origin, ParsedChunk, Rejected, TextNotes, TimeCounts};
 use tidetable_store::Result;
 
-use crate::encoders::Encoders;
+use crate::encoders::{Encoders, NumberedEncoder};
 use crate::hidden_events::{HiddenEvents, TombstoneLoadFilter};
 use crate::input::feed::{FeedEnd, FeedPiece};
 use crate::input::prepare::Prepared;
@@ -141,9 +141,8 @@ fn encode_for_table(
         Some(filter) => filter.prepare(batch)?,
         None => Prepared::whole(batch),
     };
-    let mut encoder = encoders.take();
-    let mut encoded = encoder.1.encode(&prepared.batch);
-    let worker = encoder.0;
+    let NumberedEncoder { number: worker, mut encoder } = encoders.take();
+    let mut encoded = encoder.encode(&prepared.batch);
     let unpivots = !target.layout.spec().unpivot.is_empty();
     // Before tombstones hide any of them.
     let cells = encoded.as_ref().ok().map(|encoded| rows_with_cells(encoded, prepared.batch.num_rows(), unpivots));
@@ -151,10 +150,11 @@ fn encode_for_table(
     let owed = owed.unwrap_or_default();
     let tombstones = TombstoneLoadFilter::new(target.layout.stored(), &work.tombstones, to_read.input_seqno);
     let hidden = match &mut encoded {
-        Ok(encoded) => tombstones.apply(encoded, encoder.1.prefixes(), |group| encoder.1.qualifiers(group)),
+        Ok(encoded) => tombstones.apply(encoded, encoder.prefixes(), |group| encoder.qualifiers(group)),
         Err(_) => Ok(HiddenEvents::default()),
     };
-    encoders.put(encoder);
+    let events = encoded.as_ref().map_or(0, |encoded| encoded.prefix.len());
+    encoders.put(NumberedEncoder { number: worker, encoder }, events as u64);
     let (mut encoded, hidden) = (encoded?, hidden?);
     let RowsWithCells { with, without } = cells.unwrap_or_default();
     // An upsert that brings no cell empties its row.

@@ -3,54 +3,107 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidetable_layout::Layout;
-use tidetable_layout::encode::Encoder;
+use tidetable_layout::encode::{Encoder, KeyNumbers};
 
-use crate::sort::chunk::AllRanks;
+use crate::sort::chunk::{AllRanks, Prefixes};
 use crate::sort::ranks::Ranks;
+
+/// Events of a prefix of row keys, on average, from which prefixes are worth looking up.
+const WORTH_LOOKUP: u64 = 2;
 
 /// Pool of idle encoders, each with the number of its dictionaries.
 pub(crate) struct Encoders<'a> {
     layout: &'a Layout,
-    idle: Mutex<(Vec<(usize, Encoder<'a>)>, usize)>,
+    /// The numbers that row keys may become.
+    numbers: Option<Arc<KeyNumbers>>,
+    idle: Mutex<Idle<'a>>,
     /// Cached ranks, with the length of each dictionary at that time.
     known: Mutex<Option<(Vec<usize>, Arc<AllRanks>)>>,
 }
 
+struct Idle<'a> {
+    encoders: Vec<NumberedEncoder<'a>>,
+    /// Encoders that were made.
+    made: usize,
+    /// Events encoded since names were given up.
+    events: u64,
+    keys: KeyEncoding,
+}
+
+/// How row keys are encoded.
+#[derive(Clone)]
+enum KeyEncoding {
+    /// Prefixes become names, and are looked up.
+    Known,
+    /// The same without looking them up: most are new.
+    New,
+    /// The whole key becomes a number.
+    Numbers(Arc<KeyNumbers>),
+}
+
+/// An encoder with the number of its dictionaries.
+pub(crate) struct NumberedEncoder<'a> {
+    pub(crate) number: usize,
+    pub(crate) encoder: Encoder<'a>,
+}
+
 impl<'a> Encoders<'a> {
-    pub(crate) fn new(layout: &'a Layout) -> Self {
-        Self { layout, idle: Mutex::default(), known: Mutex::default() }
+    /// Encoders of `layout`. If a delete hides cells of the table, prefixes must be names.
+    pub(crate) fn new(layout: &'a Layout, has_deletes: bool) -> Self {
+        let numbers = layout.key_numbers().filter(|_| !has_deletes).map(Arc::new);
+        let keys = match &numbers {
+            // One name has all events, and could not be cut.
+            Some(numbers) if numbers.is_all_tail() => KeyEncoding::Numbers(Arc::clone(numbers)),
+            _ => KeyEncoding::Known,
+        };
+        let idle = Idle { encoders: Vec::new(), made: 0, events: 0, keys };
+        Self { layout, numbers, idle: Mutex::new(idle), known: Mutex::default() }
     }
 
-    pub(crate) fn take(&self) -> (usize, Encoder<'a>) {
+    pub(crate) fn take(&self) -> NumberedEncoder<'a> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        match idle.0.pop() {
-            Some(encoder) => encoder,
-            None => {
-                idle.1 += 1;
-                (idle.1 - 1, self.layout.encoder())
-            }
+        if let Some(encoder) = idle.encoders.pop() {
+            return encoder;
         }
+        idle.made += 1;
+        let encoder = match &idle.keys {
+            KeyEncoding::Known => self.layout.encoder(),
+            KeyEncoding::New => self.layout.encoder().without_lookup_of_prefixes(),
+            KeyEncoding::Numbers(numbers) => self.layout.encoder().with_key_numbers(numbers),
+        };
+        NumberedEncoder { number: idle.made - 1, encoder }
     }
 
-    pub(crate) fn put(&self, encoder: (usize, Encoder<'a>)) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).0.push(encoder);
+    /// Gives an encoder back that encoded so many events.
+    pub(crate) fn put(&self, encoder: NumberedEncoder<'a>, events: u64) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.events += events;
+        idle.encoders.push(encoder);
     }
 
     /// Approximate bytes of the names interned by idle encoders, and of their ranks.
     pub(crate) fn memory(&self) -> u64 {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let groups = self.layout.stored().groups.len();
-        let of = |(_, encoder): &(usize, Encoder<'_>)| {
+        let of = |NumberedEncoder { encoder, .. }: &NumberedEncoder<'_>| {
             let qualifiers = (0..groups).filter_map(|group| encoder.qualifiers(group));
             let ranks: usize = qualifiers.chain([encoder.prefixes()]).map(Ranks::memory_of).sum();
             (encoder.memory() + ranks) as u64
         };
-        idle.0.iter().map(of).sum()
+        idle.encoders.iter().map(of).sum()
     }
 
     /// Gives up all names. All encoders must be idle, and no waiting cell may refer to a name.
     pub(crate) fn forget(&self) {
-        *self.idle.lock().unwrap_or_else(PoisonError::into_inner) = (Vec::new(), 0);
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let prefixes: usize = idle.encoders.iter().map(|idle| idle.encoder.prefixes().len()).sum();
+        if idle.events < prefixes as u64 * WORTH_LOOKUP {
+            idle.keys = self.numbers.clone().map_or(KeyEncoding::New, KeyEncoding::Numbers);
+        }
+        idle.encoders.clear();
+        idle.made = 0;
+        idle.events = 0;
+        drop(idle);
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
@@ -58,11 +111,11 @@ impl<'a> Encoders<'a> {
     /// entities are mostly known after their first reading.
     pub(crate) fn ranks(&self, groups: usize) -> Arc<AllRanks> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.0.sort_by_key(|(worker, _)| *worker);
-        let prefixes: Vec<_> = idle.0.iter().map(|(_, encoder)| encoder.prefixes()).collect();
-        let qualifiers: Vec<Vec<_>> = (0..groups)
-            .map(|group| idle.0.iter().filter_map(|(_, encoder)| encoder.qualifiers(group)).collect())
-            .collect();
+        idle.encoders.sort_by_key(|encoder| encoder.number);
+        let encoders = || idle.encoders.iter().map(|idle| &idle.encoder);
+        let prefixes: Vec<_> = encoders().map(Encoder::prefixes).collect();
+        let qualifiers: Vec<Vec<_>> =
+            (0..groups).map(|group| encoders().filter_map(|encoder| encoder.qualifiers(group)).collect()).collect();
         let names: Vec<usize> = prefixes.iter().chain(qualifiers.iter().flatten()).map(|names| names.len()).collect();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match known.as_ref().filter(|(before, _)| *before == names) {
@@ -72,7 +125,11 @@ impl<'a> Encoders<'a> {
                 *known = None;
                 let of = |all: &Vec<_>| (!all.is_empty()).then(|| Ranks::new(all));
                 let qualifiers = qualifiers.iter().map(of).collect();
-                let ranks = Arc::new(AllRanks { prefixes: Ranks::new(&prefixes), qualifiers });
+                let prefixes = match &idle.keys {
+                    KeyEncoding::Numbers(numbers) => Prefixes::Numbers(Arc::clone(numbers)),
+                    KeyEncoding::Known | KeyEncoding::New => Prefixes::Names(Ranks::new(&prefixes)),
+                };
+                let ranks = Arc::new(AllRanks { prefixes, qualifiers });
                 *known = Some((names, Arc::clone(&ranks)));
                 ranks
             }

@@ -38,7 +38,9 @@ impl<'a> UnitLoader<'a> {
     /// Those of reading, encoding and writing. The SSTs written so far are removed.
     pub fn run(&self, unit: &LoadUnit) -> Result<LoadUnitDone> {
         let works = unit.works.as_slice();
-        let encoders: Vec<Encoders<'a>> = self.tables.iter().map(|target| Encoders::new(target.layout)).collect();
+        let encoders = self.tables.iter().zip(works);
+        let encoders = encoders.map(|(target, work)| Encoders::new(target.layout, !work.tombstones.is_empty()));
+        let encoders: Vec<Encoders<'a>> = encoders.collect();
         let mut states: Vec<TargetState> = works.iter().map(TargetState::new).collect();
         let mut passes = passes(works).into_iter();
         let done = passes.try_for_each(|pass| self.run_pass(&pass, works, &encoders, &mut states));

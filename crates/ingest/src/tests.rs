@@ -16,7 +16,7 @@ use tidetable_store::merge::{Merge, emptied};
 use tidetable_store::{GcFilter, GcRule};
 use tidetable_store::{Result, StoreError};
 
-use crate::sort::chunk::{AllRanks, Chunk};
+use crate::sort::chunk::{AllRanks, Chunk, Prefixes};
 use crate::sort::partition::{Events, Partition};
 use crate::sort::piece::PieceEvents;
 use crate::sort::ranks::Ranks;
@@ -189,7 +189,7 @@ fn ranks(schema: &StoredSchema) -> AllRanks {
     };
     let qualifiers =
         schema.groups.iter().map(|group| (group.qualifier == QualifierKind::Dynamic).then(|| ranked(&QUALIFIERS)));
-    AllRanks { prefixes: ranked(&ROWS), qualifiers: qualifiers.collect() }
+    AllRanks { prefixes: Prefixes::Names(ranked(&ROWS)), qualifiers: qualifiers.collect() }
 }
 
 /// As [`built_of_events`], of events that are spilled in `spills` parts as pages of `most` events, and merged in ranges of
@@ -215,7 +215,7 @@ fn merged_spills(
 
     let mut built = Built::default();
     for (number, range) in (0u64..).zip(key_ranges(&spills, range_bytes)) {
-        let RangeEvents { chunks, ranks } = RangeEvents::read(schema, &spills, 0, &range)?;
+        let RangeEvents { chunks, ranks } = RangeEvents::read(schema, &spills, 0, &range, None)?;
         let events = Events { chunks: &chunks, window: 0, ranks: &ranks, first_unit: 1 << 63 | number << 32 };
         let more = built_of_events(schema, events, usize::MAX)?;
         built.blocks.extend(more.blocks);

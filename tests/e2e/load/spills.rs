@@ -9,7 +9,7 @@ use crate::harness::system::{Mount, mount};
 
 const READINGS: u64 = 150_000;
 const METERS: u64 = 20_000;
-const TABLES: [&str; 7] = ["DAYS", "TALL", "FLEET", "VERSIONS", "BLOBS", "SUMS", "LAST"];
+const TABLES: [&str; 8] = ["DAYS", "TALL", "MINUTES", "FLEET", "VERSIONS", "BLOBS", "SUMS", "LAST"];
 
 /// A table for each kind of layout.
 const JOB: &str = r#"
@@ -28,6 +28,11 @@ columns = [{ qualifier = "ID", value = "{meter}" }, { qualifier = "{ts:%H%M%S}",
 [tables.TALL]
 row_key = "{site}/{meter}#{ts:ms}"
 [tables.TALL.families.R]
+columns = [{ qualifier = "V", value = "{v}" }, { qualifier = "NOTE", value = "{note}" }]
+
+[tables.MINUTES]
+row_key = "{ts:%Y%m%d%H%M}#{meter:06}"
+[tables.MINUTES.families.R]
 columns = [{ qualifier = "V", value = "{v}" }, { qualifier = "NOTE", value = "{note}" }]
 
 [tables.FLEET]

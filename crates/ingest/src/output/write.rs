@@ -67,7 +67,8 @@ impl<'t> SstWriter<'t> {
 
     /// Reads range `number` of a spilled window, and encodes it.
     fn encode_range(&self, spills: &[Spill], window: i64, number: u64, range: &KeyRange) -> Result<Vec<EncodedPiece>> {
-        let RangeEvents { chunks, ranks } = RangeEvents::read(self.schema, spills, window, range)?;
+        let numbers = self.layout.key_numbers().map(Arc::new);
+        let RangeEvents { chunks, ranks } = RangeEvents::read(self.schema, spills, window, range, numbers.as_ref())?;
         // Apart from the numbers that were spilled.
         let first_unit = MERGED_UNITS | number << UNIT_BITS;
         let events = Events { chunks: &chunks, window, ranks: &ranks, first_unit };

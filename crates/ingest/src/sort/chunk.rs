@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
 use tidetable_layout::Window;
-use tidetable_layout::encode::EncodedBatch;
+use tidetable_layout::encode::{EncodedBatch, KeyNumbers};
 use tidetable_layout::time::{window_bounds, window_of};
 
 use crate::sort::ranks::Ranks;
@@ -68,8 +69,16 @@ pub(crate) fn event_bytes(chunks: &[Chunk], start: i64) -> usize {
     columns.map(bytes).sum::<usize>() / events.max(1)
 }
 
-/// Ranks of prefixes and, for each group, of qualifiers.
+/// The order of row keys and, for each group, of qualifiers.
 pub(crate) struct AllRanks {
-    pub(crate) prefixes: Ranks,
+    pub(crate) prefixes: Prefixes,
     pub(crate) qualifiers: Vec<Option<Ranks>>,
+}
+
+/// The prefixes of row keys, in order.
+pub(crate) enum Prefixes {
+    /// Codes of events stand for these names.
+    Names(Ranks),
+    /// Keys are numbers, which are the tails of events.
+    Numbers(Arc<KeyNumbers>),
 }

@@ -11,9 +11,10 @@ use rayon::prelude::*;
 use tidetable_layout::StoredSchema;
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
 
-use crate::sort::chunk::{AllRanks, Chunk};
+use crate::sort::chunk::{AllRanks, Chunk, Prefixes};
 use crate::sort::lane::{Lane, picked};
 use crate::sort::order::Tails;
+use crate::sort::ranks::Ranks;
 
 /// Ranks are counted in at most so many buckets, as powers of two.
 const BUCKET_BITS: u32 = 16;
@@ -98,10 +99,10 @@ impl<'a> Partition<'a> {
         let Events { chunks, window, ranks, first_unit } = events;
         let chunks: Vec<(&Chunk, &[Range<usize>])> =
             chunks.iter().filter_map(|chunk| Some((chunk, chunk.windows.get(&window)?.as_slice()))).collect();
-        let names = ranks.prefixes.len();
-        let of_chunk = |(chunk, runs): &(&Chunk, &[Range<usize>])| ranks_of(chunk, runs, ranks);
-        let ranked: Vec<Vec<u32>> = chunks.par_iter().map(of_chunk).collect();
-        let total = ranked.iter().map(Vec::len).sum::<usize>();
+        let total = chunks.iter().flat_map(|(_, runs)| *runs).map(Range::len).sum::<usize>();
+        let key_ranks = KeyRanks::new(&chunks, &ranks.prefixes, total);
+        let ranked: Vec<Vec<u32>> = chunks.par_iter().map(|(chunk, runs)| key_ranks.of(chunk, runs)).collect();
+        let names = key_ranks.len();
         // Few events are one piece, and one bucket.
         let bits = if total <= most { 0 } else { BUCKET_BITS };
         let shift = names.next_power_of_two().trailing_zeros().saturating_sub(bits);
@@ -165,13 +166,63 @@ fn way(schema: &StoredSchema, group: usize, chunks: &[(&Chunk, &[Range<usize>])]
     }
 }
 
-fn ranks_of(chunk: &Chunk, runs: &[Range<usize>], ranks: &AllRanks) -> Vec<u32> {
-    let rank_of = ranks.prefixes.of(chunk.worker);
-    let mut out = Vec::with_capacity(runs.iter().map(Range::len).sum());
-    for run in runs {
-        out.extend(chunk.encoded.prefix[run.clone()].iter().map(|code| rank_of[*code as usize]));
+/// The ranks by which the events of a window are cut and sorted.
+enum KeyRanks<'a> {
+    /// Those of prefixes.
+    Names(&'a Ranks),
+    /// The distance of a number from the least, in steps of a power of two: about as many steps as events, so that few numbers
+    /// share one. Within a step events are sorted by the number, which is their tail.
+    Numbers { least: u64, shift: u32, steps: usize },
+}
+
+/// Steps of numbers for each event.
+const STEPS_AN_EVENT: usize = 4;
+
+impl<'a> KeyRanks<'a> {
+    fn new(chunks: &[(&Chunk, &[Range<usize>])], prefixes: &'a Prefixes, total: usize) -> Self {
+        if let Prefixes::Names(names) = prefixes {
+            return Self::Names(names);
+        }
+        let bounds = |(chunk, runs): &(&Chunk, &[Range<usize>])| {
+            let numbers = runs.iter().flat_map(|run| &chunk.encoded.tail[run.clone()]);
+            numbers.fold((u64::MAX, 0), |(least, greatest), number| (least.min(*number), greatest.max(*number)))
+        };
+        let wider = |one: (u64, u64), other: (u64, u64)| (one.0.min(other.0), one.1.max(other.1));
+        let (least, greatest) = chunks.par_iter().map(bounds).reduce(|| (u64::MAX, 0), wider);
+
+        let width = greatest.saturating_sub(least);
+        let most = (total * STEPS_AN_EVENT).clamp(1, 1 << 31) as u64;
+        let mut shift = 0;
+        while width >> shift >= most {
+            shift += 1;
+        }
+        Self::Numbers { least, shift, steps: (width >> shift) as usize + 1 }
     }
-    out
+
+    /// Number of ranks.
+    fn len(&self) -> usize {
+        match self {
+            Self::Names(names) => names.len(),
+            Self::Numbers { steps, .. } => *steps,
+        }
+    }
+
+    /// The ranks of the events in runs of a chunk.
+    fn of(&self, chunk: &Chunk, runs: &[Range<usize>]) -> Vec<u32> {
+        let mut out = Vec::with_capacity(runs.iter().map(Range::len).sum());
+        for run in runs.iter().cloned() {
+            match self {
+                Self::Names(names) => {
+                    let rank_of = names.of(chunk.worker);
+                    out.extend(chunk.encoded.prefix[run].iter().map(|code| rank_of[*code as usize]));
+                }
+                Self::Numbers { least, shift, .. } => {
+                    out.extend(chunk.encoded.tail[run].iter().map(|number| ((number - least) >> shift) as u32));
+                }
+            }
+        }
+        out
+    }
 }
 
 /// Numbers the source rows of a chunk's events from `unit` on, unless they have numbers: events of a row are consecutive.

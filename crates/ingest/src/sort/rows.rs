@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use arrow::array::Array;
 use tidetable_layout::block::Qualifiers;
+use tidetable_layout::encode::KeyNumbers;
 use tidetable_layout::schema::TimestampKind;
 use tidetable_layout::{Block, Group, GroupBlock, Keys, StoredSchema};
 use tidetable_store::Result;
 use tidetable_store::merge::Contents;
 use tidetable_store::merge::{EqualCells, Overflow, merge_cells};
 
-use crate::sort::chunk::AllRanks;
+use crate::sort::chunk::{AllRanks, Prefixes};
+use crate::sort::order::Row;
 use crate::sort::piece::{GroupEvents, PieceEvents};
 use crate::sort::ranks::Ranks;
 use crate::sort::take::{pick, pick_folded, pick_from};
@@ -42,8 +44,9 @@ pub(crate) fn build(
     repeats: &dyn Fn(usize, usize) -> bool,
 ) -> Result<SortedPiece> {
     let mut keys = Keys::new(Arc::new(schema.tail.clone()));
-    for row in &piece.rows {
-        keys.push(ranks.prefixes.name(row.rank), row.tail);
+    match &ranks.prefixes {
+        Prefixes::Names(names) => piece.rows.iter().for_each(|row| keys.push(names.name(row.rank), row.tail)),
+        Prefixes::Numbers(numbers) => push_numbers(&mut keys, &piece.rows, numbers),
     }
     let upserts = schema.upsert.then(|| Upserts::new(schema, piece));
     let mut overwritten = upserts.as_ref().map_or(0, |upserts| upserts.overwritten);
@@ -71,6 +74,21 @@ pub(crate) fn build(
     let emptied = upserts.is_some_and(|upserts| upserts.empties());
     let lost = lost.into_iter().map(|event| piece.unit(event)).collect();
     Ok(SortedPiece { block, overwritten, lost, emptied })
+}
+
+/// Appends the keys of rows that are numbers.
+fn push_numbers(keys: &mut Keys, rows: &[Row], numbers: &KeyNumbers) {
+    let mut last = None;
+    let mut prefix = Vec::new();
+    for row in rows {
+        let number = numbers.prefix_number(row.tail);
+        if last != Some(number) {
+            prefix.clear();
+            numbers.write_prefix(row.tail, &mut prefix);
+            last = Some(number);
+        }
+        keys.push(&prefix, numbers.tail(row.tail));
+    }
 }
 
 /// An event with what its record is sorted by: qualifier, then newest first, then the order of arrival.

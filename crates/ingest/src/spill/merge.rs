@@ -1,16 +1,17 @@
 //! Reads ranges of spilled windows back as chunks.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use tidetable_layout::StoredSchema;
-use tidetable_layout::encode::Dictionary;
+use tidetable_layout::encode::{Dictionary, KeyNumbers};
 use tidetable_layout::schema::QualifierKind;
 use tidetable_store::Result;
 
-use crate::sort::chunk::{AllRanks, Chunk};
+use crate::sort::chunk::{AllRanks, Chunk, Prefixes};
 use crate::sort::ranks::Ranks;
-use crate::spill::file::Spill;
+use crate::spill::file::{PageEntry, Spill};
 use crate::spill::names::Names;
 use crate::spill::page::PageEvents;
 use crate::spill::ranges::KeyRange;
@@ -29,38 +30,63 @@ struct SpillNames {
 }
 
 impl RangeEvents {
-    /// Reads the events of `range` from the spills of window `window`.
+    /// Reads the events of `range` from the spills of window `window`, of a layout whose keys have these numbers.
     ///
     /// # Errors
     /// If a page cannot be read.
-    pub(crate) fn read(schema: &StoredSchema, spills: &[Spill], window: i64, range: &KeyRange) -> Result<Self> {
-        let numbered: Vec<(usize, &Spill)> = spills.iter().enumerate().collect();
-        let of_spill = |(number, spill): (usize, &Spill)| {
-            let pages: Vec<_> = spill.pages.iter().filter(|page| range.has_any(page)).collect();
-            let read = |page| {
-                let mut events = spill.read(schema, page)?;
-                if !range.has_all(page) {
-                    let start = range.start.as_ref().map_or(0, |start| events.before(start));
-                    let end = range.end.as_ref().map_or(events.len(), |end| events.before(end));
-                    events.keep(start..end);
-                }
-                Ok(events)
-            };
-            let pages: Vec<PageEvents> = pages.into_par_iter().map(read).collect::<Result<_>>()?;
-            Ok(chunks_of(schema, pages, number, window))
+    pub(crate) fn read(
+        schema: &StoredSchema,
+        spills: &[Spill],
+        window: i64,
+        range: &KeyRange,
+        numbers: Option<&Arc<KeyNumbers>>,
+    ) -> Result<Self> {
+        let of_spill = |spill: &Spill| {
+            let pages: Vec<&PageEntry> = spill.pages.iter().filter(|page| range.has_any(page)).collect();
+            let read = |page| read_in(schema, spill, page, range, numbers.map(Arc::as_ref));
+            pages.into_par_iter().map(read).collect::<Result<Vec<PageEvents>>>()
         };
-        let read: Vec<(SpillNames, Vec<Chunk>)> = numbered.into_par_iter().map(of_spill).collect::<Result<_>>()?;
+        let mut read: Vec<Vec<PageEvents>> = spills.par_iter().map(of_spill).collect::<Result<_>>()?;
+        // Row keys become numbers during a load: those before that are made numbers, too.
+        let numbers = numbers.filter(|_| read.iter().flatten().any(|page| page.are_numbers));
+        if let Some(numbers) = numbers {
+            read.iter_mut().flatten().try_for_each(|page| page.make_numbers(numbers))?;
+        }
 
-        let (names, chunks): (Vec<SpillNames>, Vec<Vec<Chunk>>) = read.into_iter().unzip();
-        let prefixes: Vec<&Dictionary> = names.iter().map(|names| &names.prefixes).collect();
+        let chunks = read.into_iter().enumerate().map(|(number, pages)| chunks_of(schema, pages, number, window));
+        let (names, chunks): (Vec<SpillNames>, Vec<Vec<Chunk>>) = chunks.unzip();
+        let prefixes = match numbers {
+            Some(numbers) => Prefixes::Numbers(Arc::clone(numbers)),
+            None => {
+                let prefixes: Vec<&Dictionary> = names.iter().map(|names| &names.prefixes).collect();
+                Prefixes::Names(Ranks::new(&prefixes))
+            }
+        };
         let qualifiers = (0..schema.groups.len()).map(|group| {
             let of_group: Vec<&Dictionary> =
                 names.iter().filter_map(|names| names.qualifiers[group].as_ref()).collect();
             (!of_group.is_empty()).then(|| Ranks::new(&of_group))
         });
-        let ranks = AllRanks { qualifiers: qualifiers.collect(), prefixes: Ranks::new(&prefixes) };
+        let ranks = AllRanks { qualifiers: qualifiers.collect(), prefixes };
         Ok(Self { chunks: chunks.into_iter().flatten().collect(), ranks })
     }
+}
+
+/// Reads the events of a page that are in `range`.
+fn read_in(
+    schema: &StoredSchema,
+    spill: &Spill,
+    page: &PageEntry,
+    range: &KeyRange,
+    numbers: Option<&KeyNumbers>,
+) -> Result<PageEvents> {
+    let mut events = spill.read(schema, page)?;
+    if !range.has_all(page) {
+        let start = range.start.as_ref().map_or(0, |start| events.before(start, numbers));
+        let end = range.end.as_ref().map_or(events.len(), |end| events.before(end, numbers));
+        events.keep(start..end);
+    }
+    Ok(events)
 }
 
 /// Makes a chunk of each page, with the names of all of them in one place. These are not distinct: a name may go on
@@ -74,7 +100,7 @@ fn chunks_of(schema: &StoredSchema, pages: Vec<PageEvents>, spill: usize, window
 
     let mut chunks = Vec::with_capacity(pages.len());
     for (page, events) in pages.into_iter().enumerate() {
-        let PageEvents { prefixes, qualifiers, mut encoded, units } = events;
+        let PageEvents { prefixes, qualifiers, mut encoded, units, .. } = events;
         add_names(&mut names.prefixes, &prefixes, &mut encoded.prefix);
         for (at, group) in encoded.groups.iter_mut().enumerate() {
             if let (Some(all), Some(own), Some(codes)) =

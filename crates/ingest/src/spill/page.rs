@@ -1,8 +1,8 @@
 //! Pages of a spill: some events of a window in the order of their row keys, with the names that they use.
 //!
 //! A page is a sequence of streams in Arrow's IPC format, compressed with LZ4: the events, the prefixes of their row
-//! keys, and the qualifiers of each dynamic group. An event starts a new prefix or goes on with the one before, which
-//! takes a bit.
+//! keys, and the qualifiers of each dynamic group. An event begins a new prefix or goes on with the one before, which
+//! takes a bit; of keys that are numbers a page has the steps from one to the next.
 
 use std::io::Cursor;
 use std::ops::Range;
@@ -15,11 +15,11 @@ use arrow::ipc::CompressionType;
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
 use tidetable_layout::StoredSchema;
-use tidetable_layout::encode::{EncodedBatch, EncodedGroup};
+use tidetable_layout::encode::{EncodedBatch, EncodedGroup, KeyNumbers};
 use tidetable_layout::schema::{QualifierKind, TimestampKind};
 use tidetable_store::Result;
 
-use crate::sort::chunk::AllRanks;
+use crate::sort::chunk::{AllRanks, Prefixes};
 use crate::sort::order::Row;
 use crate::sort::piece::PieceEvents;
 use crate::sort::ranks::Ranks;
@@ -39,6 +39,19 @@ pub(crate) struct RowKey {
     pub(crate) tail: u64,
 }
 
+impl RowKey {
+    fn new(row: &Row, prefixes: &Prefixes) -> Self {
+        match prefixes {
+            Prefixes::Names(names) => Self { prefix: names.name(row.rank).to_vec(), tail: row.tail },
+            Prefixes::Numbers(numbers) => {
+                let mut prefix = Vec::new();
+                numbers.write_prefix(row.tail, &mut prefix);
+                Self { prefix, tail: numbers.tail(row.tail) }
+            }
+        }
+    }
+}
+
 /// An encoded page.
 #[derive(Debug)]
 pub(crate) struct EncodedPage {
@@ -54,6 +67,8 @@ pub(crate) struct EncodedPage {
 #[derive(Debug)]
 pub(crate) struct PageEvents {
     pub(crate) prefixes: Names,
+    /// Whether row keys are numbers, and no prefixes.
+    pub(crate) are_numbers: bool,
     /// Of each group; `None` if it is constant.
     pub(crate) qualifiers: Vec<Option<Names>>,
     pub(crate) encoded: EncodedBatch,
@@ -74,10 +89,14 @@ impl EncodedPage {
     ) -> Result<Self> {
         let rows = rows_of(&piece.rows, &events);
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Err(damaged()) };
-        let key = |row: &Row| RowKey { prefix: ranks.prefixes.name(row.rank).to_vec(), tail: row.tail };
-
         let mut page = PageColumns::default();
-        let prefixes = page.push_keys(rows, &events, &ranks.prefixes);
+        let prefixes = match &ranks.prefixes {
+            Prefixes::Names(names) => page.push_names(rows, &events, names),
+            Prefixes::Numbers(_) => {
+                page.push_numbers(rows, &events);
+                Names::default()
+            }
+        };
         if let Some(units) = &piece.units {
             let units = units[events.start as usize..events.end as usize].to_vec();
             page.push("unit", Arc::new(UInt64Array::from(units)));
@@ -107,7 +126,8 @@ impl EncodedPage {
         for names in [&prefixes].into_iter().chain(&qualifiers) {
             write_stream(&names.to_batch()?, &mut bytes)?;
         }
-        Ok(Self { bytes, first: key(first), last: key(last), events: events.len(), weight: weight as u64 })
+        let [first, last] = [first, last].map(|row| RowKey::new(row, &ranks.prefixes));
+        Ok(Self { bytes, first, last, events: events.len(), weight: weight as u64 })
     }
 }
 
@@ -124,8 +144,21 @@ impl PageColumns {
         self.arrays.push(array);
     }
 
+    /// Adds the row keys of events that are numbers.
+    fn push_numbers(&mut self, rows: &[Row], events: &Range<u32>) {
+        let mut steps = Vec::with_capacity(events.len());
+        let mut before = 0;
+        for row in rows {
+            let count = (row.end.min(events.end) - row.start.max(events.start)) as usize;
+            steps.push(row.tail - before);
+            steps.resize(steps.len() + count - 1, 0);
+            before = row.tail;
+        }
+        self.push("step", Arc::new(UInt64Array::from(steps)));
+    }
+
     /// Adds the row keys of events, and returns the prefixes that they use.
-    fn push_keys(&mut self, rows: &[Row], events: &Range<u32>, ranks: &Ranks) -> Names {
+    fn push_names(&mut self, rows: &[Row], events: &Range<u32>, ranks: &Ranks) -> Names {
         let mut prefixes = Names::default();
         let (mut begins, mut tails) = (Vec::with_capacity(events.len()), Vec::with_capacity(events.len()));
         let mut last = None;
@@ -167,16 +200,16 @@ impl PageEvents {
 
         let mut columns = batch.columns().iter();
         let mut next = || columns.next().ok_or_else(damaged);
-        let begins = next()?;
-        let begins = begins.as_boolean_opt().ok_or_else(damaged)?;
-        let mut code = 0u32;
-        let counted = begins.values().iter().map(|begins| {
-            code += u32::from(begins);
-            // The first event begins the first prefix.
-            code.wrapping_sub(1)
-        });
-        let prefix: Vec<u32> = counted.collect();
-        let tail = next()?.as_primitive_opt::<UInt64Type>().ok_or_else(damaged)?.values().to_vec();
+        let keys = next()?;
+        let (prefix, tail) = match (keys.as_boolean_opt(), keys.as_primitive_opt::<UInt64Type>()) {
+            (Some(begins), _) => {
+                let tails = next()?.as_primitive_opt::<UInt64Type>().ok_or_else(damaged)?;
+                (codes(begins), tails.values().to_vec())
+            }
+            (None, Some(steps)) => (vec![0; steps.len()], sums(steps.values())),
+            (None, None) => return Err(damaged()),
+        };
+        let are_numbers = keys.as_boolean_opt().is_none();
         let has_units = batch.schema_ref().field_with_name("unit").is_ok();
         let units = match has_units {
             true => Some(next()?.as_primitive_opt::<UInt64Type>().ok_or_else(damaged)?.values().to_vec()),
@@ -201,7 +234,7 @@ impl PageEvents {
             qualifiers.push(is_dynamic.then(|| Names::of_batch(&read_stream(&mut rest)?)).transpose()?);
         }
         let encoded = EncodedBatch { rows: None, prefix, tail, time: Vec::new(), groups, rejected: Vec::new() };
-        Ok(Self { prefixes, qualifiers, encoded, units })
+        Ok(Self { prefixes, are_numbers, qualifiers, encoded, units })
     }
 
     /// Number of events.
@@ -209,20 +242,37 @@ impl PageEvents {
         self.encoded.prefix.len()
     }
 
-    /// The number of events before row key `key`.
-    pub(crate) fn before(&self, key: &RowKey) -> usize {
-        let mut low = 0;
-        let mut high = self.len();
-        while low < high {
-            let middle = (low + high) / 2;
-            let prefix = self.prefixes.get(self.encoded.prefix[middle] as usize);
-            let tail = self.encoded.tail[middle];
-            match (prefix, tail) < (key.prefix.as_slice(), key.tail) {
-                true => low = middle + 1,
-                false => high = middle,
-            }
+    /// The number of events before row key `key`, of a layout whose keys have these numbers.
+    pub(crate) fn before(&self, key: &RowKey, numbers: Option<&KeyNumbers>) -> usize {
+        let tails = &self.encoded.tail;
+        if let (true, Some(numbers)) = (self.are_numbers, numbers) {
+            let number = numbers.number(&key.prefix, key.tail).unwrap_or(u64::MAX);
+            return tails.partition_point(|tail| *tail < number);
         }
-        low
+        let begin =
+            self.encoded.prefix.partition_point(|code| self.prefixes.get(*code as usize) < key.prefix.as_slice());
+        let prefixes = &self.encoded.prefix[begin..];
+        let alike = prefixes.partition_point(|code| self.prefixes.get(*code as usize) == key.prefix.as_slice());
+        begin + tails[begin..begin + alike].partition_point(|tail| *tail < key.tail)
+    }
+
+    /// Makes numbers of its row keys.
+    ///
+    /// # Errors
+    /// If the prefixes are not those of a layout with these numbers.
+    pub(crate) fn make_numbers(&mut self, numbers: &KeyNumbers) -> Result<()> {
+        if self.are_numbers {
+            return Ok(());
+        }
+        let prefixes = self.prefixes.iter().map(|prefix| numbers.number(prefix, 0));
+        let prefixes: Vec<u64> = prefixes.collect::<Option<_>>().ok_or_else(damaged)?;
+        for (code, tail) in self.encoded.prefix.iter_mut().zip(&mut self.encoded.tail) {
+            *tail += prefixes.get(*code as usize).copied().ok_or_else(damaged)?;
+            *code = 0;
+        }
+        self.prefixes = Names::default();
+        self.are_numbers = true;
+        Ok(())
     }
 
     /// Leaves only these events.
@@ -243,6 +293,28 @@ impl PageEvents {
             }
         }
     }
+}
+
+/// The codes of events, of which these begin a new prefix; the first does.
+fn codes(begins: &BooleanArray) -> Vec<u32> {
+    let mut codes = Vec::with_capacity(begins.len());
+    let mut next = 0u32;
+    for begins in begins.values() {
+        next += u32::from(begins);
+        codes.push(next.wrapping_sub(1));
+    }
+    codes
+}
+
+/// The sum of all steps up to each.
+fn sums(steps: &[u64]) -> Vec<u64> {
+    let mut sum = 0u64;
+    let mut sums = Vec::with_capacity(steps.len());
+    for step in steps {
+        sum = sum.wrapping_add(*step);
+        sums.push(sum);
+    }
+    sums
 }
 
 /// The rows with events in a range, which is not empty.

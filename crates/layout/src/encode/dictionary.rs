@@ -147,6 +147,17 @@ impl NumberCodes {
         });
     }
 
+    /// Knows only this value from now on.
+    pub(crate) fn keep_only(&mut self, value: u64, code: u32) {
+        self.last = 0;
+        self.table.clear();
+        self.values.clear();
+        self.values.push(value);
+        let codes = self.codes.get_or_insert_default();
+        codes.clear();
+        codes.push(code);
+    }
+
     /// The approximate memory use in bytes, with the hash table.
     pub(crate) fn memory(&self) -> usize {
         let codes = self.codes.as_ref().map_or(0, Vec::capacity) * size_of::<u32>();

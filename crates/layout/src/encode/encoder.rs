@@ -10,11 +10,12 @@ use crate::encode::checks::{check_cells, check_packed, check_times};
 use crate::encode::dictionary::Dictionary;
 use crate::encode::input::{missing_column, source_columns};
 use crate::encode::interner::{Absent, Interner, Limits};
+use crate::encode::key_numbers::KeyNumbers;
 use crate::encode::rejects::{Rejects, drop_rejected};
 use crate::encode::unpivot::unpivot_events;
 use crate::encode::values::{add_times, sketches, template_values, times};
 use crate::error::{EncodeError, RejectReason};
-use crate::plan::{GroupPlan, Layout, ValuePlan};
+use crate::plan::{GroupPlan, Layout, TailField, ValuePlan};
 use crate::scalar::ColumnView;
 use crate::schema::Column;
 use crate::spec::Granularity;
@@ -29,6 +30,8 @@ const MAX_QUALIFIER: usize = 16 * 1024;
 pub struct Encoder<'a> {
     layout: &'a Layout,
     prefix: Interner,
+    /// The fields of keys that are encoded as numbers.
+    numbers: Option<Vec<TailField>>,
     qualifiers: Vec<Option<Interner>>,
     calendar: Calendar,
 }
@@ -54,9 +57,25 @@ impl<'a> Encoder<'a> {
         Self {
             layout,
             prefix: Interner::new(layout.key.prefix_segments(), limits),
+            numbers: None,
             qualifiers: layout.groups.iter().map(qualifier_interner).collect(),
             calendar: Calendar::default(),
         }
+    }
+
+    /// The same, for keys that are mostly new: their prefixes are not looked up, so that one may have several codes.
+    #[must_use]
+    pub fn without_lookup_of_prefixes(mut self) -> Self {
+        self.prefix.look_nothing_up();
+        self
+    }
+
+    /// The same, for keys that are encoded as numbers: the tail of each event is the number of its key, and there are no
+    /// prefixes.
+    #[must_use]
+    pub fn with_key_numbers(mut self, numbers: &KeyNumbers) -> Self {
+        self.numbers = Some(numbers.fields.clone());
+        self
     }
 
     /// The prefixes of row keys so far.
@@ -101,7 +120,10 @@ impl<'a> Encoder<'a> {
         let mut rejects = Rejects::default();
         check_times(layout, &columns, &mut rejects);
         let time = times(&columns, layout.source.time, &mut rejects);
-        let prefix = self.prefix.codes(&columns, events, &mut rejects, &mut Vec::new());
+        let prefix = match &self.numbers {
+            Some(_) => vec![0; events],
+            None => self.prefix.codes(&columns, events, &mut rejects, &mut Vec::new()),
+        };
         let tail = self.tails(&columns, events, &mut rejects);
 
         let mut groups = Vec::with_capacity(layout.groups.len());
@@ -122,7 +144,7 @@ impl<'a> Encoder<'a> {
         let layout = self.layout;
         let mut tails: Vec<u64> = Vec::new();
 
-        for tail in &layout.key.tail {
+        for tail in self.numbers.as_ref().unwrap_or(&layout.key.tail) {
             let Some(segment) = layout.key.field(tail.segment) else { continue };
             let Some(column) = columns.get(segment.field) else { continue };
             let view = ColumnView::new(column.as_ref());

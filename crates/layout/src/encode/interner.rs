@@ -65,6 +65,8 @@ pub(crate) struct Interner {
     by_minute: Vec<u32>,
     /// Whether new values always print new bytes, so that the dictionary needs no lookup.
     is_fresh: bool,
+    /// Whether values are looked up; otherwise each is printed anew, unless it is that of the event before.
+    looks_up: bool,
     /// For [`Plan::Text`]: the texts in order of first appearance.
     known_texts: Dictionary,
     /// For [`Plan::Text`]: the code of each of `known_texts`.
@@ -91,6 +93,7 @@ impl Interner {
             segments: segments.to_vec(),
             by_minute: minutes,
             is_fresh,
+            looks_up: true,
             plan,
             limits,
             dictionary: Dictionary::new(),
@@ -106,6 +109,11 @@ impl Interner {
     pub(crate) fn memory(&self) -> usize {
         let texts = self.known_texts.memory() + self.text_codes.capacity() * size_of::<u32>();
         self.dictionary.memory() + self.numbers.memory() + texts
+    }
+
+    /// Looks nothing up from now on: where most values are new, that takes longer than to print them.
+    pub(crate) fn look_nothing_up(&mut self) {
+        self.looks_up = false;
     }
 
     /// The code of each event. Codes of events in `rejects` or `absent` are meaningless; `absent` gets the events whose template has a
@@ -139,8 +147,7 @@ impl Interner {
             Some((view, true)) => match (view.raw(), &view) {
                 (Some(RawIntegers::Unsigned(values)), _) => {
                     for (event, value) in values.iter().enumerate() {
-                        let code = self.number(*value, ScalarRef::UInt(*value), event, rejects);
-                        codes.push(code);
+                        codes.push(self.number(*value, ScalarRef::UInt(*value), event, rejects));
                     }
                 }
                 (Some(RawIntegers::Signed(values)), ColumnView::Int(_)) => {
@@ -217,7 +224,10 @@ impl Interner {
     fn new_number(&mut self, value: u64, scalar: ScalarRef<'_>, event: usize, rejects: &mut Rejects) -> u32 {
         match self.print(|_| Some(scalar)) {
             Ok(code) => {
-                self.numbers.insert(value, code);
+                match self.looks_up {
+                    true => self.numbers.insert(value, code),
+                    false => self.numbers.keep_only(value, code),
+                }
                 code
             }
             Err((field, reason)) => {
@@ -293,6 +303,10 @@ impl Interner {
             return Ok(*code);
         }
 
+        if !self.looks_up {
+            return self.print(|_| Some(ScalarRef::Text(text)));
+        }
+
         let known = self.known_texts.len();
         let place = self.known_texts.intern(text.as_bytes());
         *guess = place;
@@ -360,6 +374,7 @@ impl Interner {
             let qualifier = String::from_utf8_lossy(&self.scratch).into_owned();
             return Err((None, RejectReason::ConstantQualifier { qualifier }));
         }
-        Ok(if self.is_fresh { self.dictionary.push(&self.scratch) } else { self.dictionary.intern(&self.scratch) })
+        let needs_no_lookup = self.is_fresh || !self.looks_up;
+        Ok(if needs_no_lookup { self.dictionary.push(&self.scratch) } else { self.dictionary.intern(&self.scratch) })
     }
 }

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use crate::block::Keys;
 use crate::plan::Layout;
-use crate::schema::{KeyTail, TailPart};
+use crate::schema::{FieldType, KeyTail, TailPart};
 use crate::time::MINUTE;
 
-use super::reference_loader::{batch, floats, key_of, meters, times, uints};
+use super::reference_loader::{batch, floats, key_of, meters, source, table, times, uints};
 
 fn tail() -> Arc<KeyTail> {
     let parts = vec![TailPart::Digits(4), TailPart::Literal("-W".into()), TailPart::Digits(2)];
@@ -49,6 +49,28 @@ fn keys_share_prefixes_and_are_found() {
     whole.push(b"k", 7);
     assert!(whole.tails().is_empty());
     assert_eq!(whole.get(0), b"k");
+}
+
+#[test]
+fn keys_of_digits_are_numbers_that_sort_as_they_do() {
+    let numbers = |row_key: &str| {
+        let fields = [("meter", FieldType::UInt64), ("site", FieldType::Text), ("ts", FieldType::Timestamp)];
+        let spec = table(row_key, &[("f", &[("site", "{site}"), ("meter", "{meter}"), ("ts", "{ts}")])]);
+        Layout::compile(&spec, &source(&fields, "ts")).unwrap().key_numbers()
+    };
+    let days = numbers("M{meter:010}#{ts:%Y%m%d}").unwrap();
+    assert!(!days.is_all_tail());
+    assert_eq!(days.number(b"M0000000042#", 20_180_105), Some(4_220_180_105));
+    assert_eq!((days.prefix_number(4_220_180_105), days.tail(4_220_180_105)), (42, 20_180_105));
+    let mut prefix = Vec::new();
+    days.write_prefix(4_220_180_105, &mut prefix);
+    assert_eq!(prefix, b"M0000000042#");
+    assert_eq!(days.number(b"M42#", 20_180_105), None);
+
+    assert!(numbers("{ts:%Y%m%d%H%M}#{meter:06}").unwrap().is_all_tail());
+    for other in ["{site}#{ts:%Y%m%d}", "{meter}#{ts:%Y%m%d}", "{meter:012}#{ts:%Y%m%d}"] {
+        assert!(numbers(other).is_none(), "{other}");
+    }
 }
 
 proptest! {
