@@ -81,13 +81,14 @@ mod tests {
 
     #[test]
     fn names_rank_by_their_bytes() {
-        let widths = [("", 10), ("meter-", 4), ("a long beginning of names ", 12)];
+        let widths = [("", 10), ("", 0), ("meter-", 4), ("plant-", 0), ("a long beginning of names ", 12)];
         for (begin, width) in widths {
             let names = |from: u64, step: u64| {
                 let mut all = Dictionary::new();
                 (0..500).for_each(|at| {
                     let number = (from + at * step) * 7919 % 10_000;
                     all.intern(format!("{begin}{number:0width$}").as_bytes());
+                    all.intern(format!("{begin}{:02}/veh-{:09}", number % 17, number * number).as_bytes());
                 });
                 all
             };
@@ -98,7 +99,7 @@ mod tests {
                 odd.intern(name);
             });
             let all = [names(0, 1), names(250, 3), odd];
-            for dictionaries in [&all[..2], &all[..]] {
+            for dictionaries in [&all[..1], &all[..2], &all[..]] {
                 let dictionaries: Vec<&Dictionary> = dictionaries.iter().collect();
                 let ranks = Ranks::new(&dictionaries);
                 let mut expected: Vec<&[u8]> = dictionaries.iter().flat_map(|dictionary| dictionary.iter()).collect();
