@@ -156,7 +156,7 @@ fn a_build_without_bigtable_refuses_a_push_before_it_runs() {
 fn a_build_without_clusters_refuses_the_scheduler_of_a_project_before_it_runs() {
     let project = project();
     project.write("tidetable.toml", "root = \"data\"\n[cluster]\nurl = \"ballista://127.0.0.1:1\"\n");
-    for args in [["check"].as_slice(), &["check", "j"], &["run", "j"]] {
+    for args in [["check", "--all"].as_slice(), &["check", "j"], &["run", "j"]] {
         let said = project.fails(2, args);
         assert!(said.contains("built without the feature cluster") && said.contains("`tidetable --version`"), "{said}");
         assert!(!said.contains("cargo install"), "{said}");

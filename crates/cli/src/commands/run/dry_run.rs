@@ -5,7 +5,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use tidetable_runner::Plan;
-use tidetable_runner::plan::owed_notes;
+use tidetable_runner::plan::{PlannedInput, owed_notes};
 use tidetable_runner::record::InputState;
 
 use crate::args::{Global, Output};
@@ -43,8 +43,9 @@ fn rows(plan: &Plan, global: &Global) -> ResultRows {
         rows.push(row!["table", table.table, plan.job, why, days, size(table.bytes, output)]);
         let (gone, others): (Vec<_>, Vec<_>) = match output {
             Output::Table => {
-                // The run has nothing to do with what the last one told, such as inputs that were rotated away.
-                let listed = table.inputs.iter().filter(|input| global.verbose || !input.is_told);
+                // Of inputs that were rotated away the last run has told, and the next has nothing to do with them.
+                let is_past = |input: &PlannedInput| input.state == InputState::Gone && input.is_told;
+                let listed = table.inputs.iter().filter(|input| global.verbose || !is_past(input));
                 listed.partition(|input| input.state == InputState::Gone)
             }
             _ => (Vec::new(), table.inputs.iter().collect()),
