@@ -64,7 +64,7 @@ fn assert_within(most: usize, entities: u32, per_day: u32) {
 /// One test only: the memory of others would be counted, too.
 #[test]
 fn the_memory_of_a_load_is_bounded_whatever_its_rows_and_entities() {
-    assert_bounded(Shape::Meter, 500, 2);
+    assert_bounded(Shape::Meter, 1500, 2);
     assert_bounded(Shape::Metric, 40, 100);
     let default = DEFAULT_MEMORY as usize;
     assert_within(default + BESIDE, 20_000, 96);

@@ -1,8 +1,7 @@
 //! Runs a unit of a load, pass by pass.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -13,13 +12,15 @@ use crate::batcher::{Batcher, are_too_many, names_of, waiting_cells};
 use crate::encoders::Encoders;
 use crate::input::read::read_ahead;
 use crate::output::finish::{Finisher, files_at_once};
-use crate::output::write::{SstWriter, UNIT_BITS, WindowWriter};
+use crate::output::write::{SstWriter, UNIT_BITS, WindowWriter, ranges_at_once};
 use crate::pass::{Pass, passes};
 use crate::sort::chunk::{AllRanks, Chunk, keep_windows};
 use crate::sort::partition::Events;
 use crate::spec::{Progress, TableTarget, UnitLoader};
 use crate::spill::fates::{Follows, WindowFates, events_by_window};
 use crate::spill::file::{Spill, SpillFile, page_events};
+use crate::spill::merge::RangeEvents;
+use crate::spill::ranges::{key_ranges, most_at_once};
 use crate::state::TargetState;
 use crate::stats::LoadStats;
 use crate::unit::{LoadUnit, LoadUnitDone, TableDone};
@@ -30,6 +31,9 @@ const READ_AHEAD: usize = 4;
 
 /// Events from which a window is sorted and encoded by all cores together.
 const LARGE_WINDOW: usize = 1 << 20;
+
+/// The numbers of source rows that are numbered when spills are merged into fewer.
+const MERGED_TWICE: u64 = 1 << 62;
 
 impl<'a> UnitLoader<'a> {
     /// Reads the inputs of a unit, and writes SSTs.
@@ -154,8 +158,7 @@ impl<'a> UnitLoader<'a> {
             return Ok(());
         }
         let clock = Instant::now();
-        let folder = self.temp_dir.or_else(|| target.table.blobs().directory());
-        let file = SpillFile::create(&folder.map_or_else(std::env::temp_dir, Path::to_owned))?;
+        let file = self.spill_file(target)?;
         state.files_spilled += 1;
         let first_unit = state.files_spilled << UNIT_BITS;
         for window in windows {
@@ -169,7 +172,54 @@ impl<'a> UnitLoader<'a> {
         Ok(())
     }
 
-    /// Merges spilled windows in ranges of about `range_bytes` in memory, and writes them.
+    /// A file to spill to.
+    fn spill_file(&self, target: &TableTarget<'_>) -> Result<Arc<SpillFile>> {
+        match (self.temp_dir, target.table.blobs().directory()) {
+            (Some(folder), _) => SpillFile::create(folder),
+            (None, Some(root)) => SpillFile::create_in_root(root),
+            (None, None) => SpillFile::create(&std::env::temp_dir()),
+        }
+    }
+
+    /// Merges spills of a window into fewer, until so few are left that a page of each fits into a range of `range_bytes`.
+    fn merge_into_fewer(
+        &self,
+        target: &TableTarget<'_>,
+        stats: &mut LoadStats,
+        window: i64,
+        mut spills: Vec<Spill>,
+        range_bytes: u64,
+    ) -> Result<Vec<Spill>> {
+        let schema = target.layout.stored();
+        let numbers = target.layout.key_numbers().map(Arc::new);
+        let clock = Instant::now();
+        loop {
+            let most = most_at_once(&spills, range_bytes);
+            if spills.len() <= most {
+                stats.spill += clock.elapsed();
+                return Ok(spills);
+            }
+
+            let file = self.spill_file(target)?;
+            let pages: usize = spills.iter().map(|spill| spill.pages.len()).sum();
+            let page_events = events_of(&spills).div_ceil(pages.max(1));
+            let mut fewer = Vec::new();
+            for group in spills.chunks(most) {
+                let mut parts = Vec::new();
+                for (number, range) in (0u64..).zip(key_ranges(group, range_bytes)) {
+                    let read = RangeEvents::read(schema, group, window, &range, numbers.as_ref())?;
+                    let first_unit = MERGED_TWICE | number << UNIT_BITS;
+                    let events = Events { chunks: &read.chunks, window, ranks: &read.ranks, first_unit };
+                    parts.push(file.write(schema, events, page_events, &|| self.feed.go_on())?);
+                }
+                fewer.push(Spill::joined(&file, parts));
+            }
+            stats.bytes_spilled += file.bytes();
+            spills = fewer;
+        }
+    }
+
+    /// Merges spilled windows in ranges of about `range_bytes` in memory together, and writes them.
     fn merge_windows(
         &self,
         target: &TableTarget<'_>,
@@ -177,8 +227,12 @@ impl<'a> UnitLoader<'a> {
         windows: &[i64],
         range_bytes: u64,
     ) -> Result<()> {
-        let spills: BTreeMap<i64, Vec<Spill>> =
-            windows.iter().filter_map(|window| state.spills.remove_entry(window)).collect();
+        let range_bytes = range_bytes / ranges_at_once() as u64;
+        let mut spills: BTreeMap<i64, Vec<Spill>> = BTreeMap::new();
+        for window in windows {
+            let own = state.spills.remove(window).unwrap_or_default();
+            spills.insert(*window, self.merge_into_fewer(target, &mut state.stats, *window, own, range_bytes)?);
+        }
         let is_large = |window: &i64| spills.get(window).is_some_and(|spills| events_of(spills) >= LARGE_WINDOW);
         let (large, small) = windows.iter().copied().partition(is_large);
         let write = |window: i64, mut out: WindowWriter<'_, '_>| {

@@ -110,6 +110,11 @@ impl<'t> SstWriter<'t> {
     }
 }
 
+/// Ranges of spilled windows that are in memory at a time.
+pub(crate) fn ranges_at_once() -> usize {
+    rayon::current_num_threads() * RANGES_A_CORE
+}
+
 /// The most events of a piece of these events.
 fn piece_events(events: &Events<'_>) -> usize {
     PIECE_EVENTS.min(PIECE_BYTES / event_bytes(events.chunks, events.window).max(1))
@@ -155,15 +160,14 @@ impl WindowWriter<'_, '_> {
         Ok(())
     }
 
-    /// Merges the spills of the window in ranges of about `range_bytes` in memory together, on all cores.
+    /// Merges the spills of the window in ranges of about `range_bytes` in memory, several of them on all cores.
     ///
     /// # Errors
     /// As [`Self::write`], and if a spill cannot be read.
     pub(crate) fn merge(&mut self, spills: &[Spill], range_bytes: u64) -> Result<()> {
         let (writer, window) = (self.writer, self.files.window);
-        let at_once = rayon::current_num_threads() * RANGES_A_CORE;
-        let ranges: Vec<(u64, KeyRange)> = (0u64..).zip(key_ranges(spills, range_bytes / at_once as u64)).collect();
-        for batch in ranges.chunks(at_once) {
+        let ranges: Vec<(u64, KeyRange)> = (0u64..).zip(key_ranges(spills, range_bytes)).collect();
+        for batch in ranges.chunks(ranges_at_once()) {
             self.push(|| {
                 let merge = |(number, range): &(u64, KeyRange)| writer.encode_range(spills, window, *number, range);
                 let pieces: Vec<Vec<EncodedPiece>> = batch.par_iter().map(merge).collect::<Result<_>>()?;

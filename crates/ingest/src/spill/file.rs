@@ -21,6 +21,8 @@ use crate::spill::page::{EncodedPage, PageEvents, RowKey};
 const PAGE_EVENTS: usize = 4096;
 /// The most bytes of the values of a page.
 const PAGE_BYTES: usize = 256 << 10;
+/// Pages of a spill at least, if it has so many events: little memory makes small pages.
+const PAGES: usize = 64;
 
 /// A temporary file without a name: it is gone when the process ends, however it ends.
 #[derive(Debug)]
@@ -57,13 +59,17 @@ impl SpillFile {
     /// # Errors
     /// If that is not possible.
     pub(crate) fn create(folder: &Path) -> Result<Arc<Self>> {
-        let file = tempfile::tempfile_in(folder).map_err(|source| StoreError::Temporary {
-            action: "create",
-            folder: folder.display().to_string(),
-            written: 0,
-            source,
-        })?;
+        let file = tempfile::tempfile_in(folder).map_err(|source| not_created(folder, source))?;
         Ok(Arc::new(Self { folder: folder.to_owned(), file, end: AtomicU64::new(0) }))
+    }
+
+    /// The same in the root of a store, which may not be there before the first SST.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub(crate) fn create_in_root(root: &Path) -> Result<Arc<Self>> {
+        std::fs::create_dir_all(root).map_err(|source| not_created(root, source))?;
+        Self::create(root)
     }
 
     /// Bytes written.
@@ -108,13 +114,24 @@ impl SpillFile {
     }
 }
 
+fn not_created(folder: &Path, source: io::Error) -> StoreError {
+    StoreError::Temporary { action: "create", folder: folder.display().to_string(), written: 0, source }
+}
+
 /// The most events of a page of these events.
 pub(crate) fn page_events(events: &Events<'_>) -> usize {
+    let of_window = events.chunks.iter().filter_map(|chunk| chunk.windows.get(&events.window));
+    let count: usize = of_window.flatten().map(ExactSizeIterator::len).sum();
     let narrow = PAGE_BYTES / event_bytes(events.chunks, events.window).max(1);
-    PAGE_EVENTS.min(narrow.max(1))
+    PAGE_EVENTS.min(narrow).min(count / PAGES).max(1)
 }
 
 impl Spill {
+    /// Spills of one file with ascending row keys as one.
+    pub(crate) fn joined(file: &Arc<SpillFile>, parts: Vec<Self>) -> Self {
+        Self { file: Arc::clone(file), pages: parts.into_iter().flat_map(|part| part.pages).collect() }
+    }
+
     /// Reads a page.
     ///
     /// # Errors

@@ -26,6 +26,16 @@ impl KeyRange {
     }
 }
 
+/// The most spills that are merged in ranges of `most` bytes: a page of each takes half of it.
+pub(crate) fn most_at_once(spills: &[Spill], most: u64) -> usize {
+    let pages = || spills.iter().flat_map(|spill| &spill.pages);
+    let a_page = pages().map(|page| page.weight).sum::<u64>() / pages().count().max(1) as u64;
+    usize::try_from(most / 2 / a_page.max(1)).unwrap_or(usize::MAX).max(LEAST_AT_ONCE)
+}
+
+/// Spills that are merged together, however little memory there is.
+const LEAST_AT_ONCE: usize = 4;
+
 /// Bytes of a range that is sorted within a processor's cache.
 const CACHED: u64 = 8 << 20;
 /// Pages of a spill in a range on average: those across an end are read twice.
