@@ -56,6 +56,7 @@ fn published(dir: &Path, root: &str, carrier: Option<Arc<dyn UnitCarrier>>) -> B
         without: Vec::new(),
         reread: Vec::new(),
         memory: 64 << 20,
+        temp_dir: None,
         jobs: 2,
         fail_fast: true,
         if_locked: IfLocked::Fail,
