@@ -34,7 +34,7 @@ fn draw_spec(query: &Query, schema: &SourceSchema) -> Result<DrawSpec> {
     Ok(DrawSpec { columns, most: *draw, seed: *seed, age: *age })
 }
 
-/// As [`profiled_columns`], of the sources and row keys of layouts; none without a workload.
+/// As `profiled_columns`, of the sources and row keys of layouts; none without a workload.
 pub fn profiled_of(candidates: &[Candidate], workload: Option<&Workload>) -> Vec<String> {
     let keys: Vec<String> = candidates.iter().flat_map(Candidate::key_columns).collect();
     let schemas = candidates.iter().map(|candidate| &candidate.schema);
