@@ -7,6 +7,7 @@ use tidetable_layout::encode::{Encoder, KeyNumbers};
 
 use crate::sort::chunk::{AllRanks, Prefixes};
 use crate::sort::ranks::Ranks;
+use crate::work::Work;
 
 /// Events of a prefix of row keys, on average, from which prefixes are worth looking up.
 const WORTH_LOOKUP: u64 = 2;
@@ -48,9 +49,9 @@ pub(crate) struct NumberedEncoder<'a> {
 }
 
 impl<'a> Encoders<'a> {
-    /// Encoders of `layout`. If a delete hides cells of the table, prefixes must be names.
-    pub(crate) fn new(layout: &'a Layout, has_deletes: bool) -> Self {
-        let numbers = layout.key_numbers().filter(|_| !has_deletes).map(Arc::new);
+    /// Encoders of `layout` for a work. Its deletes are matched with the names of prefixes.
+    pub(crate) fn new(layout: &'a Layout, work: &Work) -> Self {
+        let numbers = layout.key_numbers().filter(|_| work.tombstones.is_empty()).map(Arc::new);
         let keys = match &numbers {
             // One name has all events, and could not be cut.
             Some(numbers) if numbers.is_all_tail() => KeyEncoding::Numbers(Arc::clone(numbers)),

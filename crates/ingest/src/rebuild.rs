@@ -269,7 +269,8 @@ impl TablePlanner<'_> {
 fn survey(loader: &Loader<'_>) -> Result<Vec<Survey>> {
     let worker = loader.worker();
     let works: Vec<Work> = loader.targets.iter().map(survey_work).collect();
-    let encoders: Vec<Encoders<'_>> = loader.targets.iter().map(|target| Encoders::new(target.layout, false)).collect();
+    let encoders = loader.targets.iter().zip(&works).map(|(target, work)| Encoders::new(target.layout, work));
+    let encoders: Vec<Encoders<'_>> = encoders.collect();
     let mut surveys: Vec<Survey> = Vec::new();
     for work in &works {
         surveys.push(Survey { windows_by_input: vec![BTreeSet::new(); work.inputs.len()] });

@@ -12,7 +12,7 @@ use crate::batcher::{Batcher, are_too_many, names_of, waiting_cells};
 use crate::encoders::Encoders;
 use crate::input::read::read_ahead;
 use crate::output::finish::{Finisher, files_at_once};
-use crate::output::write::{SstWriter, UNIT_BITS, WindowWriter, ranges_at_once};
+use crate::output::write::{SstWriter, WindowWriter, ranges_at_once};
 use crate::pass::{Pass, passes};
 use crate::sort::chunk::{AllRanks, Chunk, keep_windows};
 use crate::sort::partition::Events;
@@ -32,9 +32,6 @@ const READ_AHEAD: usize = 4;
 /// Events from which a window is sorted and encoded by all cores together.
 const LARGE_WINDOW: usize = 1 << 20;
 
-/// The numbers of source rows that are numbered when spills are merged into fewer.
-const MERGED_TWICE: u64 = 1 << 62;
-
 impl<'a> UnitLoader<'a> {
     /// Reads the inputs of a unit, and writes SSTs.
     ///
@@ -43,7 +40,7 @@ impl<'a> UnitLoader<'a> {
     pub fn run(&self, unit: &LoadUnit) -> Result<LoadUnitDone> {
         let works = unit.works.as_slice();
         let encoders = self.tables.iter().zip(works);
-        let encoders = encoders.map(|(target, work)| Encoders::new(target.layout, !work.tombstones.is_empty()));
+        let encoders = encoders.map(|(target, work)| Encoders::new(target.layout, work));
         let encoders: Vec<Encoders<'a>> = encoders.collect();
         let mut states: Vec<TargetState> = works.iter().map(TargetState::new).collect();
         let mut passes = passes(works).into_iter();
@@ -159,10 +156,8 @@ impl<'a> UnitLoader<'a> {
         }
         let clock = Instant::now();
         let file = self.spill_file(target)?;
-        state.files_spilled += 1;
-        let first_unit = state.files_spilled << UNIT_BITS;
         for window in windows {
-            let events = Events { chunks, window: *window, ranks, first_unit };
+            let events = Events { chunks, window: *window, ranks, first_unit: state.next_unit() };
             let most = page_events(&events);
             let spill = file.write(target.layout.stored(), events, most, &|| self.feed.go_on())?;
             state.spills.entry(*window).or_default().push(spill);
@@ -185,7 +180,7 @@ impl<'a> UnitLoader<'a> {
     fn merge_into_fewer(
         &self,
         target: &TableTarget<'_>,
-        stats: &mut LoadStats,
+        state: &mut TargetState,
         window: i64,
         mut spills: Vec<Spill>,
         range_bytes: u64,
@@ -196,7 +191,7 @@ impl<'a> UnitLoader<'a> {
         loop {
             let most = most_at_once(&spills, range_bytes);
             if spills.len() <= most {
-                stats.spill += clock.elapsed();
+                state.stats.spill += clock.elapsed();
                 return Ok(spills);
             }
 
@@ -206,15 +201,15 @@ impl<'a> UnitLoader<'a> {
             let mut fewer = Vec::new();
             for group in spills.chunks(most) {
                 let mut parts = Vec::new();
-                for (number, range) in (0u64..).zip(key_ranges(group, range_bytes)) {
+                for range in key_ranges(group, range_bytes) {
                     let read = RangeEvents::read(schema, group, window, &range, numbers.as_ref())?;
-                    let first_unit = MERGED_TWICE | number << UNIT_BITS;
+                    let first_unit = state.next_unit();
                     let events = Events { chunks: &read.chunks, window, ranks: &read.ranks, first_unit };
                     parts.push(file.write(schema, events, page_events, &|| self.feed.go_on())?);
                 }
                 fewer.push(Spill::joined(&file, parts));
             }
-            stats.bytes_spilled += file.bytes();
+            state.stats.bytes_spilled += file.bytes();
             spills = fewer;
         }
     }
@@ -231,7 +226,7 @@ impl<'a> UnitLoader<'a> {
         let mut spills: BTreeMap<i64, Vec<Spill>> = BTreeMap::new();
         for window in windows {
             let own = state.spills.remove(window).unwrap_or_default();
-            spills.insert(*window, self.merge_into_fewer(target, &mut state.stats, *window, own, range_bytes)?);
+            spills.insert(*window, self.merge_into_fewer(target, state, *window, own, range_bytes)?);
         }
         let is_large = |window: &i64| spills.get(window).is_some_and(|spills| events_of(spills) >= LARGE_WINDOW);
         let (large, small) = windows.iter().copied().partition(is_large);

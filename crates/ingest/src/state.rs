@@ -7,6 +7,7 @@ use tidetable_store::version::Sst;
 
 use crate::encode::{EncodedChunk, PieceOutcome};
 use crate::output::finish::Finished;
+use crate::output::write::UNIT_BITS;
 use crate::pass::Reading;
 use crate::sort::chunk::Chunk;
 use crate::spill::file::Spill;
@@ -23,8 +24,8 @@ pub(crate) struct TargetState {
     pub(crate) bytes: u64,
     /// Spilled events by window, those that came first before others.
     pub(crate) spills: BTreeMap<i64, Vec<Spill>>,
-    /// Number of files that events were spilled to.
-    pub(crate) files_spilled: u64,
+    /// Number of times that source rows of spilled events were numbered.
+    numbered: u64,
     /// SSTs written, by window.
     pub(crate) ssts: BTreeMap<i64, Vec<Sst>>,
     /// Totals for each input of its work.
@@ -83,6 +84,12 @@ impl TargetState {
         }
         self.bytes += chunk.bytes;
         self.chunks.push(chunk);
+    }
+
+    /// The number from which source rows of the next spilled events are counted: apart from all before.
+    pub(crate) fn next_unit(&mut self) -> u64 {
+        self.numbered += 1;
+        self.numbered << UNIT_BITS
     }
 
     /// Records the SSTs that were finished, and the counts of their windows.

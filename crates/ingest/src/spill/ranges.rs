@@ -3,6 +3,13 @@
 use crate::spill::file::{PageEntry, Spill};
 use crate::spill::page::RowKey;
 
+/// Spills that are merged together, however little memory there is.
+const LEAST_AT_ONCE: usize = 4;
+/// Bytes of a range that is sorted within a processor's cache.
+const CACHED: u64 = 8 << 20;
+/// Pages of a spill in a range on average: those across an end are read twice.
+const PAGES_A_SPILL: u64 = 8;
+
 /// Consecutive row keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct KeyRange {
@@ -28,33 +35,28 @@ impl KeyRange {
 
 /// The most spills that are merged in ranges of `most` bytes: a page of each takes half of it.
 pub(crate) fn most_at_once(spills: &[Spill], most: u64) -> usize {
-    let pages = || spills.iter().flat_map(|spill| &spill.pages);
-    let a_page = pages().map(|page| page.weight).sum::<u64>() / pages().count().max(1) as u64;
-    usize::try_from(most / 2 / a_page.max(1)).unwrap_or(usize::MAX).max(LEAST_AT_ONCE)
+    usize::try_from(most / 2 / page_weight(spills).max(1)).unwrap_or(usize::MAX).max(LEAST_AT_ONCE)
 }
 
-/// Spills that are merged together, however little memory there is.
-const LEAST_AT_ONCE: usize = 4;
-
-/// Bytes of a range that is sorted within a processor's cache.
-const CACHED: u64 = 8 << 20;
-/// Pages of a spill in a range on average: those across an end are read twice.
-const PAGES_A_SPILL: u64 = 8;
+/// The average bytes of a page in memory.
+fn page_weight(spills: &[Spill]) -> u64 {
+    let pages = || spills.iter().flat_map(|spill| &spill.pages);
+    pages().map(|page| page.weight).sum::<u64>() / pages().count().max(1) as u64
+}
 
 /// Ranges that together have all row keys of `spills`, in ascending order, each of about `most` bytes in memory or less:
 /// pages that lie across an end are counted where they begin. A row is in one range, however large.
 pub(crate) fn key_ranges(spills: &[Spill], most: u64) -> Vec<KeyRange> {
     let mut pages: Vec<&PageEntry> = spills.iter().flat_map(|spill| &spill.pages).collect();
-    pages.sort_by(|one, other| one.first.cmp(&other.first));
-    let total: u64 = pages.iter().map(|page| page.weight).sum();
-    let a_page = total / pages.len().max(1) as u64;
-    let most = most.min(CACHED.max(spills.len() as u64 * PAGES_A_SPILL * a_page));
-    // All of about one size.
-    let share = total.div_ceil(total.div_ceil(most.max(1)).max(1));
-
     if pages.is_empty() {
         return Vec::new();
     }
+    pages.sort_by(|one, other| one.first.cmp(&other.first));
+
+    let total: u64 = pages.iter().map(|page| page.weight).sum();
+    let most = most.min(CACHED.max(spills.len() as u64 * PAGES_A_SPILL * page_weight(spills)));
+    // All of about one size.
+    let share = total.div_ceil(total.div_ceil(most.max(1)).max(1));
 
     let mut ranges = Vec::new();
     let mut start: Option<RowKey> = None;
