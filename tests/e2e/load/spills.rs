@@ -166,3 +166,23 @@ fn temporary_files_need_a_folder() {
     assert_eq!(load(&record, "TALL")["bytes_spilled"], json!(0));
     assert!(project.files("somewhere").is_empty());
 }
+
+#[test]
+fn deletes_hide_cells_of_keys_that_are_numbers() {
+    let readings = |value: u32| {
+        let rows = (1..5).map(|meter| format!("{meter},s,2025-11-22T00:0{meter}:00Z,{value}.5,\n"));
+        format!("meter,site,ts,v,note\n{}", rows.collect::<String>())
+    };
+    let project = project(&readings(1));
+    project.ok(&["run", "j"]);
+    project.ok(&["delete", "MINUTES", "--row", "202511220002#000002", "--yes"]);
+    let shown = || project.csv("select meter, v from MINUTES order by meter");
+    assert_eq!(shown(), "meter,v\n1,1.5\n3,1.5\n4,1.5\n");
+
+    // A changed input is surveyed, and its window rebuilt: what was deleted stays so.
+    project.write("in/a.csv", readings(2));
+    project.ok(&["run", "j"]);
+    assert_eq!(shown(), "meter,v\n1,2.5\n3,2.5\n4,2.5\n");
+    project.ok(&["run", "j", "--rebuild", "--memory", "16MiB"]);
+    assert_eq!(shown(), "meter,v\n1,2.5\n3,2.5\n4,2.5\n");
+}
