@@ -6,6 +6,7 @@
 //! | `jobs`, `attempts`, `job` | groups of units, each a job of the scheduler; which are sent again; one job |
 //! | `exec`, `codec` | the plan node that runs units, and its encoding |
 //! | `scheduler`, `executor` | the two servers; the folder in which the answers of an executor wait |
+//! | `rotation` | which executor gets the next unit |
 //! | `runtime` | what plans run in: sessions that read no files |
 //! | `service` | what the scheduler answers |
 //! | `session`, `address`, `connect` | settings of jobs; addresses of and connections to schedulers |
@@ -24,6 +25,7 @@ mod exec;
 mod executor;
 mod job;
 mod jobs;
+mod rotation;
 mod runtime;
 mod scheduler;
 mod service;

@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 
 use crate::codec::PlanCodec;
 use crate::error::ClusterError;
+use crate::rotation::Rotation;
 use crate::runtime::session_without_files;
 use crate::service::serve;
 use crate::tls::config::Tls;
@@ -69,7 +70,7 @@ pub async fn run_scheduler(
         bind_host: address.ip().to_string(),
         bind_port: address.port(),
         external_host: host.unwrap_or_else(|| address.ip().to_string()),
-        task_distribution: TaskDistributionPolicy::RoundRobin,
+        task_distribution: TaskDistributionPolicy::Custom(Arc::new(Rotation::default())),
         executor_timeout_seconds: lost_after,
         expire_dead_executor_interval_seconds: (lost_after / LOOKS).max(1),
         // Longer than the time between two heartbeats, by which an executor comes back.
