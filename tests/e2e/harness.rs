@@ -10,7 +10,9 @@ pub mod system;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -34,6 +36,9 @@ macro_rules! readings_job {
 /// The command under test.
 pub const TIDETABLE: &str = env!("CARGO_BIN_EXE_tidetable-e2e");
 
+/// How long a command may take: far beyond what any needs.
+const LIMIT: Duration = Duration::from_secs(600);
+
 /// The repository.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ has a parent").to_owned()
@@ -54,7 +59,7 @@ pub struct Ran {
 impl Ran {
     /// Runs a command to its end. What its messages tell to run must be right.
     pub fn of(command: &mut Command) -> Self {
-        let output = command.output().unwrap();
+        let output = output_of(command);
         let stdout = String::from_utf8(output.stdout).unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         if command.get_program() == TIDETABLE {
@@ -62,6 +67,22 @@ impl Ran {
         }
         Self { code: output.status.code(), stdout, stderr }
     }
+}
+
+/// What a command wrote, and its end. One that does not end in [`LIMIT`] is killed, which its test sees as no exit code.
+fn output_of(command: &mut Command) -> Output {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let process = child.id().to_string();
+    let (ended, end) = channel::<()>();
+    let watcher = std::thread::spawn(move || {
+        if end.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+            let _ = Command::new("kill").args(["-KILL", &process]).status();
+        }
+    });
+    let output = child.wait_with_output().unwrap();
+    drop(ended);
+    watcher.join().unwrap();
+    output
 }
 
 impl Project {
