@@ -12,6 +12,7 @@ mod casts;
 mod chain;
 mod checked;
 mod conversion;
+mod google;
 mod hll;
 mod map_get;
 mod maps;
@@ -35,6 +36,7 @@ pub use casts::rounded::rounding_cast;
 pub use casts::scan_cast::ScanCast;
 pub use chain::ChainBuilder;
 pub use checked::checked_arithmetic;
+pub use google::{BYTES_LIKE, INDEX, STARTS_WITH, google_name, over_bytes};
 pub use markers::cast_label::{CAST_LABEL, without_cast_label};
 pub use markers::comparable::{COMPARABLE_WITH, comparable_type};
 pub use passing::one_row::one_row;
@@ -74,6 +76,8 @@ pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
         times::to_char::function(),
     ];
 
-    builder.scalar_functions().get_or_insert_with(Vec::new).extend(functions);
+    let all = builder.scalar_functions().get_or_insert_with(Vec::new);
+    all.extend(functions);
+    all.extend(google::functions());
     builder
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, MapArray, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, ExprSchema, exec_err, plan_err};
+use datafusion::common::{DFSchema, ExprSchema, ScalarValue, exec_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawFieldAccessExpr};
@@ -15,6 +15,8 @@ use datafusion::logical_expr::{
 };
 
 use crate::argument_types::{is_bytes, is_text};
+use crate::google::{ListIndex, list_element};
+use crate::unpack::is_history;
 
 /// Plans `map[key]`; DataFusion would compare text with bytes.
 #[derive(Debug)]
@@ -26,12 +28,17 @@ impl ExprPlanner for MapAccess {
         access: RawFieldAccessExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawFieldAccessExpr>> {
-        if map_of_bytes(&access.expr.get_type(schema as &dyn ExprSchema)?).is_none() {
-            return Ok(PlannerResult::Original(access));
+        let kind = access.expr.get_type(schema as &dyn ExprSchema)?;
+        if map_of_bytes(&kind).is_none() {
+            return plan_list_access(access, &kind);
         }
         let key = match access.field_access {
             GetFieldAccess::NamedStructField { name } => lit(name),
-            GetFieldAccess::ListIndex { key } => *key,
+            GetFieldAccess::ListIndex { key } => match ListIndex::of(&key) {
+                Some((ListIndex::Plain, key)) => key.clone(),
+                Some(_) => return plan_err!("a map has keys, not offsets: write family['qualifier']"),
+                None => *key,
+            },
             range @ GetFieldAccess::ListRange { .. } => {
                 return Ok(PlannerResult::Original(RawFieldAccessExpr { field_access: range, ..access }));
             }
@@ -39,6 +46,20 @@ impl ExprPlanner for MapAccess {
         let function = Arc::new(ScalarUDF::new_from_impl(MapGet::new()));
         Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![access.expr, key]))))
     }
+}
+
+/// Plans an item of an array that GoogleSQL names. Without its functions arrays count from 1, as in DataFusion.
+fn plan_list_access(access: RawFieldAccessExpr, kind: &DataType) -> Result<PlannerResult<RawFieldAccessExpr>> {
+    let GetFieldAccess::ListIndex { key } = &access.field_access else { return Ok(PlannerResult::Original(access)) };
+    if let Some((index, number)) = ListIndex::of(key) {
+        return Ok(PlannerResult::Planned(list_element(access.expr, index, number.clone())));
+    }
+    // The newest cell is `[0]` in GoogleSQL for Bigtable: NULL would be a wrong answer.
+    let is_zero = matches!(key.as_ref(), Expr::Literal(ScalarValue::Int64(Some(0)), _));
+    if is_zero && is_history(kind) {
+        return plan_err!("versions count from 1 here: the newest is [1], or [OFFSET(0)] as in GoogleSQL");
+    }
+    Ok(PlannerResult::Original(access))
 }
 
 /// The value type of a map with keys of bytes.

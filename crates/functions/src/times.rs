@@ -136,6 +136,11 @@ pub fn parse_time(text: &str) -> Option<i64> {
     micros(text, None)
 }
 
+/// As [`parse_time`], but a time without a zone is local time in `own`.
+pub(crate) fn parse_time_in(text: &str, own: Tz) -> Option<i64> {
+    micros(text, Some(own))
+}
+
 /// Parses a time to microseconds; without a zone it is local time in `own`.
 fn micros(text: &str, own: Option<Tz>) -> Option<i64> {
     let Some(ParsedTime { local, zone, leap, cut }) = parse_time_text(text) else {

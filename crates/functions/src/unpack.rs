@@ -68,6 +68,11 @@ pub fn has_history(plan: &LogicalPlan) -> bool {
     plan.schema().fields().iter().any(|field| history(field.data_type()).is_some())
 }
 
+/// Whether `kind` is the versions of one column: `ARRAY<STRUCT<timestamp, value>>`.
+pub(crate) fn is_history(kind: &DataType) -> bool {
+    cell_value(kind).is_some()
+}
+
 /// Struct field name for the history column at `place`.
 fn part(place: usize) -> String {
     format!("c{place}")

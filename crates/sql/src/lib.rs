@@ -64,4 +64,5 @@ pub use session::planning::{PlannedQuery, plan_frame};
 pub use session::{Session, SessionOptions};
 pub use shared_scan::{ScanSignatures, SharedScan, SharedScanCounts};
 pub use small_results::{first_row_of_integers, first_rows, quoted_name};
+pub use syntax::googlesql::DUPLICATE_MARK;
 pub use syntax::script::{ScriptError, Statement, is_complete, statements};

@@ -51,6 +51,7 @@ use crate::session::references::table_references;
 use crate::session::signatures::scans_of;
 use crate::session::spill::SpillSpace;
 use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
+use crate::syntax::googlesql::GoogleSql;
 use crate::syntax::headings::with_written_names;
 use crate::syntax::statement::{parse, parse_with_names, plan_statement};
 
@@ -194,6 +195,17 @@ impl Session {
     pub fn with_rows(&self) -> Self {
         let existing = self.context.state();
         let config = existing.config().clone().with_default_catalog_and_schema(CATALOG, ROWS);
+        let state = SessionStateBuilder::new_from_existing(existing).with_config(config).build();
+        Self { context: SessionContext::new_with_state(state), ..self.clone() }
+    }
+
+    /// A session whose queries are GoogleSQL throughout, not only in their functions: `1 / 2` is 0.5, `"x"` is text, `[0]` is the
+    /// first item of an array. With `strict` it refuses what Bigtable refuses, such as joins.
+    #[must_use]
+    pub fn with_googlesql(&self, strict: bool) -> Self {
+        let existing = self.context.state();
+        let mut config = existing.config().clone().with_extension(Arc::new(GoogleSql { strict }));
+        config.options_mut().sql_parser.parse_float_as_decimal = false;
         let state = SessionStateBuilder::new_from_existing(existing).with_config(config).build();
         Self { context: SessionContext::new_with_state(state), ..self.clone() }
     }

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
 mod exact;
+mod googlesql;
 mod long;
 mod nulls;
 mod pass;

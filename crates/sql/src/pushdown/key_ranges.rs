@@ -3,9 +3,10 @@
 //! A range may contain keys that do not pass: DataFusion filters again.
 
 use arrow::datatypes::DataType;
-use datafusion::logical_expr::expr::{BinaryExpr, InList, Like};
+use datafusion::logical_expr::expr::{BinaryExpr, InList, Like, ScalarFunction};
 use datafusion::logical_expr::{Between, Expr, Operator};
 use datafusion::scalar::ScalarValue;
+use tidetable_functions::{BYTES_LIKE, STARTS_WITH};
 use tidetable_layout::KeyRange;
 
 /// The key ranges that pass all `filters` on `column`; all keys without `push_down`.
@@ -45,14 +46,27 @@ pub(crate) fn key_ranges(filter: &Expr, name: &str) -> Option<Vec<KeyRange>> {
         Expr::Like(Like { negated: false, expr, pattern, escape_char: None, case_insensitive: false })
             if is_key(expr, name) =>
         {
-            let pattern = literal(pattern)?;
-            // `\` escapes a wildcard; the text before it is a prefix in any case.
-            let fixed = pattern.split(|byte| matches!(byte, b'%' | b'_' | b'\\')).next()?;
-            Some(vec![KeyRange::prefix(fixed)])
+            matching(literal(pattern)?, b'\\')
         }
+        Expr::ScalarFunction(ScalarFunction { func, args }) => match (func.name(), args.as_slice()) {
+            (BYTES_LIKE, [expr, pattern, escape, Expr::Literal(ScalarValue::Boolean(Some(false)), _)])
+                if is_key(expr, name) =>
+            {
+                let escape = literal(escape).and_then(|escape| escape.first().copied());
+                matching(literal(pattern)?, escape.unwrap_or(b'\\'))
+            }
+            (STARTS_WITH, [expr, prefix]) if is_key(expr, name) => Some(vec![KeyRange::prefix(literal(prefix)?)]),
+            _ => None,
+        },
         Expr::Alias(alias) => key_ranges(&alias.expr, name),
         _ => None,
     }
+}
+
+/// The keys that begin as a pattern of `LIKE` does. `escape` makes a wildcard plain; what is before it is a prefix in any case.
+fn matching(pattern: &[u8], escape: u8) -> Option<Vec<KeyRange>> {
+    let fixed = pattern.split(|byte| matches!(byte, b'%' | b'_') || *byte == escape).next()?;
+    Some(vec![KeyRange::prefix(fixed)])
 }
 
 /// The keys that are in both lists of ranges.

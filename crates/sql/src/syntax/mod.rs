@@ -2,6 +2,7 @@
 
 pub(crate) mod depth;
 pub(crate) mod dialect;
+pub(crate) mod googlesql;
 pub(crate) mod headings;
 pub(crate) mod rewrite;
 pub(crate) mod script;

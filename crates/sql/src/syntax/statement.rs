@@ -26,6 +26,11 @@ use crate::error::{SqlError, external};
 use crate::planning_thread::with_deep_stack;
 use crate::syntax::depth::{MAX_NESTING, check_depth};
 use crate::syntax::dialect::TidetableDialect;
+use crate::syntax::googlesql::functions::GoogleFunctions;
+use crate::syntax::googlesql::strict::check as check_strict;
+use crate::syntax::googlesql::unnest::Unnested;
+use crate::syntax::googlesql::values::GoogleValues;
+use crate::syntax::googlesql::{self, DUPLICATE_MARK, GoogleSql};
 use crate::syntax::headings::{WrittenNames, written_names};
 use crate::syntax::rewrite::cast_labels::label_casts;
 use crate::syntax::rewrite::file_functions::replace_file_function;
@@ -57,8 +62,17 @@ fn parse_here(state: &SessionState, query: &str) -> Result<(Statement, Option<Wr
         return plan_err!("there is more than one statement");
     }
     let names = written_names(&statement, query);
+    let google = google_of(state);
     if let Some(statement) = inner(&mut statement) {
-        let _: ControlFlow<()> = statement.visit(&mut StatementRewriter);
+        if google.is_some_and(|google| google.strict) {
+            check_strict(statement)?;
+        }
+        if google.is_some() {
+            let _: ControlFlow<()> = statement.visit(&mut GoogleValues);
+        }
+        let _: ControlFlow<()> = statement.visit(&mut GoogleFunctions { state, is_google: google.is_some() });
+        let _: ControlFlow<()> = statement.visit(&mut Unnested);
+        let _: ControlFlow<()> = statement.visit(&mut StatementRewriter { is_google: google.is_some() });
         let _: ControlFlow<()> = statement.visit(&mut FloatValues { state });
         label_casts(statement);
     }
@@ -72,7 +86,8 @@ fn parse_here(state: &SessionState, query: &str) -> Result<(Statement, Option<Wr
 pub(crate) fn expression(state: &SessionState, sql: &str, columns: &DFSchema) -> Result<logical_expr::Expr> {
     with_deep_stack(sql, || {
         let mut expression = parser(state, sql)?.parse_into_expr().map_err(too_deep)?;
-        let _: ControlFlow<()> = expression.visit(&mut StatementRewriter);
+        let _: ControlFlow<()> = expression.visit(&mut GoogleFunctions { state, is_google: false });
+        let _: ControlFlow<()> = expression.visit(&mut StatementRewriter { is_google: false });
         state.create_logical_expr_from_sql_expr(expression, columns)
     })
 }
@@ -88,10 +103,18 @@ fn too_deep(error: DataFusionError) -> DataFusionError {
 }
 
 fn parser<'a>(state: &SessionState, text: &'a str) -> Result<DFParser<'a>> {
-    let tokens = Tokenizer::new(&TidetableDialect, text).tokenize_with_location().map_err(ParserError::from)?;
+    let tokens = match google_of(state) {
+        Some(_) => googlesql::literals::tokens(text)?,
+        None => Tokenizer::new(&TidetableDialect, text).tokenize_with_location().map_err(ParserError::from)?,
+    };
     check_depth(&tokens)?;
     let limit = state.config_options().sql_parser.recursion_limit.get();
     DFParserBuilder::new(tokens).with_dialect(&TidetableDialect).with_recursion_limit(limit).build()
+}
+
+/// How a session speaks GoogleSQL; `None` for one that speaks the dialect of `tidetable sql`.
+fn google_of(state: &SessionState) -> Option<GoogleSql> {
+    state.config().get_extension::<GoogleSql>().map(|google| *google)
 }
 
 /// Plans a query; refuses statements that write, because jobs make tables and exports write files.
@@ -132,7 +155,10 @@ pub(crate) fn inner(statement: &mut Statement) -> Option<&mut ast::Statement> {
     }
 }
 
-struct StatementRewriter;
+struct StatementRewriter {
+    /// Whether the statement is GoogleSQL, whose columns may have equal names.
+    is_google: bool,
+}
 
 impl VisitorMut for StatementRewriter {
     type Break = ();
@@ -156,7 +182,7 @@ impl VisitorMut for StatementRewriter {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        alias_duplicates(&mut select.projection);
+        alias_duplicates(&mut select.projection, self.is_google);
         ControlFlow::Continue(())
     }
 
@@ -247,8 +273,10 @@ fn own_name(name: &mut ObjectName) -> Option<&mut Ident> {
     }
 }
 
-/// Renames duplicate columns, as DuckDB does: DataFusion refuses two columns with one name.
-fn alias_duplicates(items: &mut [SelectItem]) {
+/// Renames duplicate columns, as DuckDB does: DataFusion refuses two columns with one name. In GoogleSQL the names stay equal
+/// in the result, so what follows them is marked.
+fn alias_duplicates(items: &mut [SelectItem], is_google: bool) {
+    let mark = if is_google { DUPLICATE_MARK } else { '_' };
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut everything = false;
 
@@ -266,8 +294,15 @@ fn alias_duplicates(items: &mut [SelectItem]) {
                         Expr::Identifier(name) => &name.value,
                         _ => &text,
                     };
-                    let alias = Ident::with_quote('"', format!("{name}_{before}"));
+                    let alias = Ident::with_quote('"', format!("{name}{mark}{before}"));
                     *item = SelectItem::ExprWithAlias { expr: take(expr), alias };
+                }
+                *before += 1;
+            }
+            SelectItem::ExprWithAlias { alias, .. } => {
+                let before = seen.entry(alias.value.clone()).or_insert(0);
+                if *before > 0 {
+                    *alias = Ident::with_quote('"', format!("{}{mark}{before}", alias.value));
                 }
                 *before += 1;
             }
@@ -336,6 +371,7 @@ impl TypePlanner for BigtableTypes {
             ast::DataType::Bytes(None) => DataType::Binary,
             ast::DataType::Int64 => DataType::Int64,
             ast::DataType::Float64 => DataType::Float64,
+            ast::DataType::Float32 => DataType::Float32,
             // Microseconds, as in tables; DataFusion's nanoseconds end in 2262.
             ast::DataType::Timestamp(None, zone) => {
                 let has_zone = matches!(zone, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz);

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, Subque
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::scalar::ScalarValue;
 use tidetable_functions::check_abandoned;
-use tidetable_functions::{COMPARABLE_WITH, ChainBuilder, comparable_type, without_cast_label};
+use tidetable_functions::{COMPARABLE_WITH, ChainBuilder, comparable_type, over_bytes, without_cast_label};
 
 use crate::rounded_decimals::with_literal_places;
 use crate::semantics::{as_cast, compared_times, with_own_semantics};
@@ -126,6 +126,8 @@ fn coerce_node(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let expr = as_comparable(expr, schema)?;
     let Transformed { data: mut expr, transformed: was_other, .. } =
         as_case(expr)?.transform_data(|expr| Ok(as_cast(expr, schema)))?;
+
+    expr = over_bytes(expr, schema);
 
     let changed = match &mut expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
