@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayBuilder, ArrayRef, BinaryArray, BinaryBuilder, ListArray, MapArray, RecordBatch, RecordBatchOptions,
+    ArrayBuilder, ArrayRef, BinaryBuilder, Int64Array, ListArray, MapArray, RecordBatch, RecordBatchOptions,
     StructArray, TimestampMicrosecondArray,
 };
 use arrow::buffer::OffsetBuffer;
@@ -13,7 +13,7 @@ use tidetable_cells::{BlockCell, CellRow, CellScan, ColumnName, RowSink, Rows};
 use tidetable_store::Snapshot;
 
 use crate::error::SqlError;
-use crate::schema::{RowView, cell_field, cell_fields};
+use crate::schema::{Family, RowView, cell_field, cell_fields};
 
 /// Bytes of keys, qualifiers and values at which a batch is full.
 const BATCH_BYTES: usize = 8 << 20;
@@ -24,7 +24,7 @@ pub(crate) fn row_scan(snapshot: Snapshot, view: &RowView, columns: &[usize]) ->
     let shown = &view.shown;
     CellScan {
         rows: if shown.is_bounded() { Rows::WithinTimes } else { Rows::All },
-        columns: Some(Arc::new(move |family: &str, _: Option<&[u8]>| families.iter().any(|own| own == family))),
+        columns: Some(Arc::new(move |family: &str, _: Option<&[u8]>| families.iter().any(|own| own.name == family))),
         times: shown.time.clone(),
         newest: shown.versions,
         ..CellScan::new(snapshot)
@@ -32,32 +32,54 @@ pub(crate) fn row_scan(snapshot: Snapshot, view: &RowView, columns: &[usize]) ->
 }
 
 /// The families among the columns of a view; column 0 is the key, the others are families in order.
-fn families(view: &RowView, columns: &[usize]) -> Vec<String> {
+fn families(view: &RowView, columns: &[usize]) -> Vec<Family> {
     columns.iter().filter_map(|column| view.families.get(column.checked_sub(1)?).cloned()).collect()
 }
 
 /// Builder of a family's maps; with history the values are lists.
 struct FamilyColumn {
-    name: String,
+    family: Family,
     /// For each row the first of its entries.
     starts: Vec<i32>,
     qualifiers: BinaryBuilder,
     /// For each entry the first of its cells; with history only.
     lists: Vec<i32>,
     times: Vec<i64>,
+    /// Values of a family of bytes.
     values: BinaryBuilder,
+    /// Values of a family of numbers.
+    numbers: Vec<i64>,
 }
 
 impl FamilyColumn {
-    fn new(name: String) -> Self {
+    fn new(family: Family) -> Self {
         Self {
-            name,
+            family,
             starts: Vec::new(),
             qualifiers: BinaryBuilder::new(),
             lists: Vec::new(),
             times: Vec::new(),
             values: BinaryBuilder::new(),
+            numbers: Vec::new(),
         }
+    }
+
+    /// Adds the value of a cell.
+    fn value(&mut self, bytes: &[u8]) -> Result<(), SqlError> {
+        if !self.family.is_number {
+            self.values.append_value(bytes);
+            return Ok(());
+        }
+        let Ok(number) = bytes.try_into() else {
+            let error = ArrowError::InvalidArgumentError(format!(
+                "a cell of the aggregate family {} has {} bytes, not 8",
+                self.family.name,
+                bytes.len()
+            ));
+            return Err(SqlError::Query(error.into()));
+        };
+        self.numbers.push(i64::from_be_bytes(number));
+        Ok(())
     }
 
     fn begin_row(&mut self) {
@@ -76,22 +98,26 @@ impl FamilyColumn {
         self.begin_row();
         let starts = OffsetBuffer::new(std::mem::take(&mut self.starts).into());
 
-        let values: BinaryArray = self.values.finish();
+        let values: ArrayRef = match self.family.is_number {
+            true => Arc::new(Int64Array::from(std::mem::take(&mut self.numbers))),
+            false => Arc::new(self.values.finish()),
+        };
         let values: ArrayRef = if with_history {
+            let kind = self.family.value_type();
             self.lists.push(self.times.len() as i32);
             let lists = OffsetBuffer::new(std::mem::take(&mut self.lists).into());
             let times = TimestampMicrosecondArray::from(std::mem::take(&mut self.times)).with_timezone("UTC");
-            let cells = StructArray::try_new(cell_fields(), vec![Arc::new(times), Arc::new(values)], None)?;
-            Arc::new(ListArray::try_new(cell_field(), lists, Arc::new(cells), None)?)
+            let cells = StructArray::try_new(cell_fields(kind.clone()), vec![Arc::new(times), values], None)?;
+            Arc::new(ListArray::try_new(cell_field(kind), lists, Arc::new(cells), None)?)
         } else {
-            Arc::new(values)
+            values
         };
 
         let DataType::Map(entries, sorted) = kind else {
-            return Err(ArrowError::SchemaError(format!("family {} is not a map", self.name)));
+            return Err(ArrowError::SchemaError(format!("family {} is not a map", self.family.name)));
         };
         let DataType::Struct(fields) = entries.data_type() else {
-            return Err(ArrowError::SchemaError(format!("family {} has no entries", self.name)));
+            return Err(ArrowError::SchemaError(format!("family {} has no entries", self.family.name)));
         };
 
         let pairs = StructArray::try_new(fields.clone(), vec![Arc::new(self.qualifiers.finish()), values], None)?;
@@ -164,9 +190,9 @@ impl<'a> RowBatches<'a> {
     }
 
     /// Adds a cell to the last row; `is_newest`: whether it is the first of its column.
-    fn cell(&mut self, row: &mut CellRow<'_, '_>, cell: &BlockCell, is_newest: bool) {
+    fn cell(&mut self, row: &mut CellRow<'_, '_>, cell: &BlockCell, is_newest: bool) -> Result<(), SqlError> {
         let family = self.family_of.get(cell.name as usize).copied().flatten();
-        let Some(family) = family.and_then(|family| self.families.get_mut(family)) else { return };
+        let Some(family) = family.and_then(|family| self.families.get_mut(family)) else { return Ok(()) };
         let qualifier = row.column(cell).qualifier;
         if is_newest {
             family.begin_entry(qualifier, self.with_history);
@@ -176,8 +202,9 @@ impl<'a> RowBatches<'a> {
         }
         self.scratch.clear();
         row.write_value(cell, &mut self.scratch);
-        family.values.append_value(&self.scratch);
+        family.value(&self.scratch)?;
         self.bytes += qualifier.len() + self.scratch.len();
+        Ok(())
     }
 }
 
@@ -188,7 +215,7 @@ impl RowSink for RowBatches<'_> {
         let families = &self.families;
         let mut family_of = Vec::with_capacity(columns.len());
         for column in columns {
-            family_of.push(families.iter().position(|family| family.name == column.family));
+            family_of.push(families.iter().position(|family| family.family.name == column.family));
         }
         self.family_of = family_of;
         Ok(())
@@ -212,7 +239,7 @@ impl RowSink for RowBatches<'_> {
         let mut column = None;
         for cell in row.cells() {
             let is_newest = column.replace(cell.name) != Some(cell.name);
-            self.cell(row, cell, is_newest);
+            self.cell(row, cell, is_newest)?;
         }
         Ok(true)
     }

@@ -18,7 +18,7 @@ use tidetable_layout::{Field, Layout};
 use crate::error::{Result, SqlError};
 use crate::names::{CATALOG, CELLS, RECORDS, ROWS};
 use crate::planning_thread::plan_on_thread;
-use crate::schema::{RowView, cells_schema, families};
+use crate::schema::{Family, RowView, cells_schema, families};
 use crate::session::expressions::field_type;
 use crate::session::options::{set_planning_options, with_sql_features};
 use crate::session::planning::plan_frame;
@@ -86,7 +86,7 @@ pub struct CheckedQuery {
 pub struct Declared {
     name: String,
     records: SchemaRef,
-    families: Arc<Vec<String>>,
+    families: Arc<Vec<Family>>,
 }
 
 impl Declared {
