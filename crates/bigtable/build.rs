@@ -18,6 +18,31 @@ const DATA_METHODS: &[(&str, &str, bool)] = &[
     ("execute_query", "ExecuteQuery", true),
 ];
 
+/// Methods of `google.bigtable.admin.v2.BigtableTableAdmin` that write, which are refused: name in Rust, and route.
+const ADMIN_WRITES: &[(&str, &str)] = &[
+    ("create_table", "CreateTable"),
+    ("create_table_from_snapshot", "CreateTableFromSnapshot"),
+    ("update_table", "UpdateTable"),
+    ("delete_table", "DeleteTable"),
+    ("undelete_table", "UndeleteTable"),
+    ("modify_column_families", "ModifyColumnFamilies"),
+    ("drop_row_range", "DropRowRange"),
+    ("create_authorized_view", "CreateAuthorizedView"),
+    ("update_authorized_view", "UpdateAuthorizedView"),
+    ("delete_authorized_view", "DeleteAuthorizedView"),
+    ("snapshot_table", "SnapshotTable"),
+    ("delete_snapshot", "DeleteSnapshot"),
+    ("create_backup", "CreateBackup"),
+    ("update_backup", "UpdateBackup"),
+    ("delete_backup", "DeleteBackup"),
+    ("copy_backup", "CopyBackup"),
+    ("restore_table", "RestoreTable"),
+    ("set_iam_policy", "SetIamPolicy"),
+    ("create_schema_bundle", "CreateSchemaBundle"),
+    ("update_schema_bundle", "UpdateSchemaBundle"),
+    ("delete_schema_bundle", "DeleteSchemaBundle"),
+];
+
 fn main() {
     let mut data = Service::builder().name("Bigtable").package("google.bigtable.v2");
     for (name, route, streams) in DATA_METHODS {
@@ -35,11 +60,20 @@ fn main() {
         data = data.method(if *streams { method.server_streaming().build() } else { method.build() });
     }
 
-    let admin = Service::builder()
+    let mut admin = Service::builder()
         .name("BigtableTableAdmin")
         .package("google.bigtable.admin.v2")
         .method(admin_method("list_tables", "ListTables", &format!("{ADMIN}::ListTablesResponse")))
         .method(admin_method("get_table", "GetTable", &format!("{ADMIN}::Table")));
+    for (name, route) in ADMIN_WRITES {
+        // The messages are not looked at.
+        let method = Method::builder()
+            .name(name)
+            .route_name(route)
+            .input_type("crate::serve::Ignored")
+            .output_type("crate::serve::Ignored");
+        admin = admin.method(method.codec_path("::tonic_prost::ProstCodec").build());
+    }
     Builder::new().build_client(false).compile(&[data.build(), admin.build()]);
 }
 

@@ -19,6 +19,9 @@ pub(crate) struct AdminService {
     pub(crate) address: Address,
 }
 
+/// A message of a method that is refused, which is not looked at.
+pub(crate) type Ignored = ();
+
 /// Whether a view has more than names.
 fn has_schema(view: i32, default: View) -> Result<bool, Refusal> {
     let view = View::try_from(view)
@@ -36,6 +39,10 @@ fn table(tables: &Tables, name: String, id: &str, has_schema: bool) -> Result<Ta
     let unspecified = i32::from(TimestampGranularity::Unspecified);
     let granularity = Some(table.granularity).filter(|granularity| *granularity != unspecified);
     Ok(Table { name, granularity: granularity.unwrap_or(TimestampGranularity::Millis.into()), ..table })
+}
+
+fn refused(method: &'static str) -> Result<Response<Ignored>, Status> {
+    Err(Refusal::Write { method }.into())
 }
 
 #[tonic::async_trait]
@@ -77,5 +84,89 @@ impl BigtableTableAdmin for AdminService {
             table(&tables, request.name, &id, has_schema).map(Response::new)
         })
         .await
+    }
+
+    async fn create_table(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("CreateTable")
+    }
+
+    async fn create_table_from_snapshot(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("CreateTableFromSnapshot")
+    }
+
+    async fn update_table(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("UpdateTable")
+    }
+
+    async fn delete_table(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("DeleteTable")
+    }
+
+    async fn undelete_table(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("UndeleteTable")
+    }
+
+    async fn modify_column_families(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("ModifyColumnFamilies")
+    }
+
+    async fn drop_row_range(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("DropRowRange")
+    }
+
+    async fn create_authorized_view(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("CreateAuthorizedView")
+    }
+
+    async fn update_authorized_view(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("UpdateAuthorizedView")
+    }
+
+    async fn delete_authorized_view(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("DeleteAuthorizedView")
+    }
+
+    async fn snapshot_table(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("SnapshotTable")
+    }
+
+    async fn delete_snapshot(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("DeleteSnapshot")
+    }
+
+    async fn create_backup(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("CreateBackup")
+    }
+
+    async fn update_backup(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("UpdateBackup")
+    }
+
+    async fn delete_backup(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("DeleteBackup")
+    }
+
+    async fn copy_backup(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("CopyBackup")
+    }
+
+    async fn restore_table(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("RestoreTable")
+    }
+
+    async fn set_iam_policy(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("SetIamPolicy")
+    }
+
+    async fn create_schema_bundle(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("CreateSchemaBundle")
+    }
+
+    async fn update_schema_bundle(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("UpdateSchemaBundle")
+    }
+
+    async fn delete_schema_bundle(&self, _: Request<Ignored>) -> Result<Response<Ignored>, Status> {
+        refused("DeleteSchemaBundle")
     }
 }

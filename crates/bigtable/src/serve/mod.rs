@@ -13,5 +13,6 @@ mod sample;
 mod server;
 mod tables;
 
+pub(crate) use admin::Ignored;
 pub use rows::{EncodedRows, RowsCodec};
 pub use server::{Address, ServeOptions, Server};

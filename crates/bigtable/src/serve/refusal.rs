@@ -2,11 +2,13 @@
 
 use std::io::ErrorKind;
 
+use prost::Message;
 use tidetable_blobs::BlobError;
 use tidetable_store::StoreError;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use crate::error::BigtableError;
+use crate::proto::rpc;
 
 /// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,11 +56,42 @@ impl From<Refusal> for Status {
         let said = refusal.to_string();
         match refusal {
             Refusal::NoTable { .. } | Refusal::OtherInstance { .. } => Self::not_found(said),
-            Refusal::Write { .. } | Refusal::Stale => Self::failed_precondition(said),
+            Refusal::Write { .. } => Self::failed_precondition(said),
+            Refusal::Stale => expired(said),
             Refusal::Unserved { .. } => Self::unimplemented(said),
             _ => Self::invalid_argument(said),
         }
     }
+}
+
+/// The violation by which clients know that they are to prepare a query again.
+const EXPIRED: &str = "PREPARED_QUERY_EXPIRED";
+
+/// `google.rpc.PreconditionFailure`.
+#[derive(Clone, PartialEq, prost::Message)]
+struct PreconditionFailure {
+    #[prost(message, repeated, tag = "1")]
+    violations: Vec<Violation>,
+}
+
+/// A violation of a `google.rpc.PreconditionFailure`.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Violation {
+    #[prost(string, tag = "1")]
+    kind: String,
+    #[prost(string, tag = "3")]
+    description: String,
+}
+
+/// The status of a query that is to be prepared again.
+fn expired(said: String) -> Status {
+    let violation = Violation { kind: EXPIRED.to_owned(), description: said.clone() };
+    let detail = prost_types::Any {
+        type_url: "type.googleapis.com/google.rpc.PreconditionFailure".to_owned(),
+        value: PreconditionFailure { violations: vec![violation] }.encode_to_vec(),
+    };
+    let status = rpc::Status { code: Code::FailedPrecondition as i32, message: said.clone(), details: vec![detail] };
+    Status::with_details(Code::FailedPrecondition, said, status.encode_to_vec().into())
 }
 
 /// The status of a failed read: damage is of the server, not of the request.
@@ -80,5 +113,19 @@ pub(crate) fn of_store(error: &StoreError) -> Status {
             Status::unavailable(error.to_string())
         }
         _ => Status::internal(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stale_query_carries_what_clients_look_for() {
+        let status = Status::from(Refusal::Stale);
+        assert_eq!(status.code(), Code::FailedPrecondition);
+        let details = rpc::Status::decode(status.details()).unwrap();
+        let failure = PreconditionFailure::decode(details.details[0].value.as_slice()).unwrap();
+        assert_eq!(failure.violations[0].kind, "PREPARED_QUERY_EXPIRED");
     }
 }

@@ -45,6 +45,8 @@ pub struct ServeOptions {
     pub name: String,
     /// Bytes that a request may hold: one for rows, of which a longer row is refused, or the sorts, groups and joins of a query.
     pub request_memory: u64,
+    /// Whether queries that Bigtable refuses, such as joins, are refused.
+    pub strict: bool,
     /// The runtime that queries run in: they take a core for long, and requests should not wait for them.
     pub queries: Handle,
 }
@@ -110,7 +112,8 @@ impl Server {
         let bind = options.bind.clone();
         let ends = Arc::new(AtomicBool::new(false));
         let memory = options.request_memory;
-        let queries = Queries::new(Arc::clone(&tables), options.queries.clone(), memory, Arc::clone(&ends));
+        let queries = Queries::new(Arc::clone(&tables), options.queries.clone(), memory, Arc::clone(&ends))
+            .with_strict(options.strict);
         let address = options.address;
         let data = DataService {
             tables: Arc::clone(&tables),

@@ -32,6 +32,7 @@ pub fn serve(global: &Global, args: &Serve) -> Result<(), CliError> {
         address,
         name,
         request_memory: args.request_memory,
+        strict: args.strict,
         queries: queries.handle().clone(),
     };
     let served = requests.block_on(async {

@@ -66,7 +66,7 @@ pub(super) fn batch(data: &Bytes, resume_token: Bytes) -> Vec<ExecuteQueryRespon
         results(PartialResultSet {
             batch_checksum: is_last.then(|| crc32c::crc32c(data)),
             resume_token: if is_last { resume_token.clone() } else { Bytes::new() },
-            estimated_batch_size: if at == 0 { i32::try_from(data.len()).unwrap_or(i32::MAX) } else { 0 },
+            // No estimate of the size of the batch: the Node client takes it for the place of a buffered batch, and fails.
             partial_rows: Some(PartialRows::ProtoRowsBatch(ProtoRowsBatch { batch_data })),
             ..PartialResultSet::default()
         })

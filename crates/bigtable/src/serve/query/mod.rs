@@ -1,5 +1,7 @@
 //! `PrepareQuery` and `ExecuteQuery`: GoogleSQL over rows, answered by the SQL engine.
 
+#[cfg(test)]
+mod documented;
 mod execute;
 mod parameters;
 mod prepare;

@@ -20,15 +20,15 @@ pub(super) fn status(error: &SqlError) -> Status {
     }
 }
 
-/// A session whose tables are rows, in these versions, and whose queries hold `memory` bytes. They give the same rows in the same order each time, so that a
-/// result can be resumed.
+/// A session whose tables are rows, in these versions, and whose queries are GoogleSQL and hold `memory` bytes. They give the
+/// same rows in the same order each time, so that a result can be resumed. With `strict` it refuses what Bigtable refuses.
 ///
 /// # Errors
 /// If the store cannot be listed.
-pub(super) fn session(store: &Store, versions: TableVersions, memory: u64) -> Result<Session, Status> {
+pub(super) fn session(store: &Store, versions: TableVersions, memory: u64, strict: bool) -> Result<Session, Status> {
     let options = SessionOptions { versions, memory: Some(memory), ..SessionOptions::default() };
     let session = Session::open(store, &options).map_err(|error| status(&error))?;
-    Ok(session.with_rows().sequential())
+    Ok(session.with_rows().with_googlesql(strict).sequential())
 }
 
 /// Plans a query.

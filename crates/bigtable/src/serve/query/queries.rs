@@ -34,13 +34,20 @@ pub(crate) struct Queries {
     runtime: Handle,
     /// Bytes that a query may hold.
     memory: u64,
+    /// Whether statements that Bigtable refuses are refused.
+    strict: bool,
     ends: Arc<AtomicBool>,
 }
 
 impl Queries {
     /// Queries over `tables`, run in `runtime` until `ends` is set. Each may hold `memory` bytes.
     pub(crate) fn new(tables: Arc<Tables>, runtime: Handle, memory: u64, ends: Arc<AtomicBool>) -> Self {
-        Self { tables, runtime, memory, ends }
+        Self { tables, runtime, memory, strict: false, ends }
+    }
+
+    /// The same, but with `strict` statements that Bigtable refuses are refused.
+    pub(crate) fn with_strict(self, strict: bool) -> Self {
+        Self { strict, ..self }
     }
 
     /// Checks a query, and returns its columns.
@@ -99,8 +106,8 @@ impl Queries {
         if let Some(versions) = versions {
             pinned.numbers.extend(versions.iter().cloned());
         }
-        let memory = self.memory;
-        blocking(move || session(tables.store(), pinned, memory)).await
+        let (memory, strict) = (self.memory, self.strict);
+        blocking(move || session(tables.store(), pinned, memory, strict)).await
     }
 
     async fn answer(&self, request: ExecuteQueryRequest, responses: &Responses) -> Result<(), Status> {
@@ -268,6 +275,7 @@ mod tests {
 
     use super::*;
     use crate::proto::data::execute_query_response::Response;
+    use crate::proto::data::partial_result_set::PartialRows;
 
     fn queries(memory: u64) -> (TempDir, Runtime, Queries) {
         let folder = TempDir::new().unwrap();
@@ -292,8 +300,10 @@ mod tests {
         runtime.block_on(async {
             let mut bytes = 0;
             while let Some(response) = receiver.recv().await {
-                if let Some(Response::Results(results)) = response?.response {
-                    bytes += usize::try_from(results.estimated_batch_size).unwrap_or_default();
+                if let Some(Response::Results(results)) = response?.response
+                    && let Some(PartialRows::ProtoRowsBatch(rows)) = results.partial_rows
+                {
+                    bytes += rows.batch_data.len();
                 }
             }
             Ok(bytes)

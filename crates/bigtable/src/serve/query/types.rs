@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, TimeUnit};
 
+use tidetable_sql::DUPLICATE_MARK;
+
 use crate::proto::data::r#type::{self, Kind};
 use crate::proto::data::{ColumnMetadata, ProtoSchema, ResultSetMetadata, Type, result_set_metadata};
 use crate::serve::refusal::Refusal;
@@ -47,12 +49,17 @@ fn normal_field(field: &FieldRef) -> FieldRef {
     Arc::new(Field::new(field.name(), normal(field.data_type()), field.is_nullable()))
 }
 
+/// The name of a column as the query has it; several may have one name.
+fn name(field: &Field) -> String {
+    field.name().split(DUPLICATE_MARK).next().unwrap_or_default().to_owned()
+}
+
 /// The columns of a result.
 pub(super) fn metadata(schema: &Schema) -> ResultSetMetadata {
     let columns = schema
         .fields()
         .iter()
-        .map(|field| ColumnMetadata { name: field.name().clone(), r#type: Some(type_of(&normal(field.data_type()))) });
+        .map(|field| ColumnMetadata { name: name(field), r#type: Some(type_of(&normal(field.data_type()))) });
     let columns = columns.collect();
     ResultSetMetadata { schema: Some(result_set_metadata::Schema::ProtoSchema(ProtoSchema { columns })) }
 }

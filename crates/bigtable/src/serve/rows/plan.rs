@@ -94,7 +94,7 @@ fn ranges(rows: Option<&RowSet>) -> Result<Vec<KeyRange>, Refusal> {
         return Ok(vec![KeyRange::all()]);
     };
     if rows.row_keys.iter().any(|key| key.is_empty()) {
-        return Err(Refusal::Field { field: "row_keys", problem: "a row key must not be empty".to_owned() });
+        return Err(Refusal::Field { field: "row_keys", problem: "Row keys must be non-empty".to_owned() });
     }
     let keys = rows.row_keys.iter().map(|key| Ok(KeyRange::of_key(key)));
     let ranges = keys.chain(rows.row_ranges.iter().map(range)).collect::<Result<Vec<_>, Refusal>>()?;

@@ -22,6 +22,9 @@ pub struct Serve {
     /// The only instance whose names are accepted [default: any]
     #[arg(long, value_name = "INSTANCE")]
     pub instance: Option<String>,
+    /// Refuse queries that Bigtable refuses: joins, subqueries, WITH, UNION, window functions, functions of other databases
+    #[arg(long)]
+    pub strict: bool,
     /// Memory that a request may hold; what is sent has no limit. A longer row is refused; sorts, groups and joins of a query
     /// that exceed it spill to temporary files
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_request_memory)]
