@@ -146,6 +146,17 @@ pub enum CliError {
         /// A similar table or column.
         suggestion: Option<String>,
     },
+    /// A row key whose digits or escapes are wrong.
+    #[error(
+        "{option} {text:?} is no row key: bytes are written 0x00ff, with two digits each, or b'a\\x00', with the escapes \\xNN, \\n, \\r, \\t, \\\\ and \\'. Text \
+         that begins so is written b'0x..'"
+    )]
+    NoKey {
+        /// The option.
+        option: &'static str,
+        /// What it was given.
+        text: String,
+    },
     /// Row keys or times that nothing lies between.
     #[error("no {what} lies between {from} and {to}: the first must come before the second")]
     EmptyRange {
@@ -424,6 +435,7 @@ impl CliError {
             | Self::NoFolder { .. }
             | Self::NoFormat { .. }
             | Self::EmptyRange { .. }
+            | Self::NoKey { .. }
             | Self::SeveralStatements { .. }
             | Self::Circle { .. }
             | Self::UnknownAfter { .. } => 2,

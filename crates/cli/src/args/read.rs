@@ -19,13 +19,13 @@ pub struct Read {
     /// Only the row with this key
     #[arg(long, value_name = "KEY", help_heading = ROWS, conflicts_with_all = ["prefix", "start", "end"])]
     pub row: Option<String>,
-    /// Only rows whose key begins with this
+    /// Only rows whose key begins with this: text, 0x00ff or b'\x00\xff'
     #[arg(long, value_name = "PREFIX", help_heading = ROWS, conflicts_with_all = ["start", "end"])]
     pub prefix: Option<String>,
-    /// Only rows from this key on
+    /// Only rows from this key on: text, 0x00ff or b'\x00\xff'
     #[arg(long, value_name = "KEY", help_heading = ROWS)]
     pub start: Option<String>,
-    /// Only rows before this key
+    /// Only rows before this key: text, 0x00ff or b'\x00\xff'
     #[arg(long, value_name = "KEY", help_heading = ROWS)]
     pub end: Option<String>,
     /// Only rows whose whole key this regular expression matches

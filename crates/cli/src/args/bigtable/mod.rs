@@ -41,13 +41,13 @@ pub struct Push {
     /// At most this many rows a second, such as 5000/s
     #[arg(long, value_name = "ROWS/s", value_parser = parse_rate)]
     pub rate: Option<f64>,
-    /// Only rows whose key begins with this
+    /// Only rows whose key begins with this: text, 0x00ff or b'\x00\xff'
     #[arg(long, value_name = "PREFIX", help_heading = ROWS, conflicts_with_all = ["start", "end"])]
     pub prefix: Option<String>,
-    /// Only rows from this key on
+    /// Only rows from this key on: text, 0x00ff or b'\x00\xff'
     #[arg(long, value_name = "KEY", help_heading = ROWS)]
     pub start: Option<String>,
-    /// Only rows before this key
+    /// Only rows before this key: text, 0x00ff or b'\x00\xff'
     #[arg(long, value_name = "KEY", help_heading = ROWS)]
     pub end: Option<String>,
     /// The version that the target holds; what changed since is written [default: the one pushed last]
@@ -86,13 +86,13 @@ pub struct Pull {
     /// Replace an earlier pull of another table, or of other rows and cells
     #[arg(long)]
     pub replace: bool,
-    /// Only rows whose key begins with this
+    /// Only rows whose key begins with this: text, 0x00ff or b'\x00\xff'
     #[arg(long, value_name = "PREFIX", help_heading = ROWS, conflicts_with_all = ["start", "end"])]
     pub prefix: Option<String>,
-    /// Only rows from this key on
+    /// Only rows from this key on: text, 0x00ff or b'\x00\xff'
     #[arg(long, value_name = "KEY", help_heading = ROWS)]
     pub start: Option<String>,
-    /// Only rows before this key
+    /// Only rows before this key: text, 0x00ff or b'\x00\xff'
     #[arg(long, value_name = "KEY", help_heading = ROWS)]
     pub end: Option<String>,
     /// A share of the rows at random, such as 0.01
@@ -134,13 +134,13 @@ pub struct Diff {
     /// The logical time for garbage-collection rules [default: that of the last commit]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     pub now: Option<i64>,
-    /// Only rows whose key begins with this
+    /// Only rows whose key begins with this: text, 0x00ff or b'\x00\xff'
     #[arg(long, value_name = "PREFIX", help_heading = ROWS, conflicts_with_all = ["start", "end"])]
     pub prefix: Option<String>,
-    /// Only rows from this key on
+    /// Only rows from this key on: text, 0x00ff or b'\x00\xff'
     #[arg(long, value_name = "KEY", help_heading = ROWS)]
     pub start: Option<String>,
-    /// Only rows before this key
+    /// Only rows before this key: text, 0x00ff or b'\x00\xff'
     #[arg(long, value_name = "KEY", help_heading = ROWS)]
     pub end: Option<String>,
     /// Options of the service.
