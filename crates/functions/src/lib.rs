@@ -36,7 +36,7 @@ pub use casts::rounded::rounding_cast;
 pub use casts::scan_cast::ScanCast;
 pub use chain::ChainBuilder;
 pub use checked::checked_arithmetic;
-pub use google::{BYTES_LIKE, INDEX, STARTS_WITH, google_name, over_bytes};
+pub use google::{BYTES_LIKE, INDEX, STARTS_WITH, as_written, google_name, over_bytes};
 pub use markers::cast_label::{CAST_LABEL, without_cast_label};
 pub use markers::comparable::{COMPARABLE_WITH, comparable_type};
 pub use passing::one_row::one_row;

@@ -6,7 +6,7 @@ use datafusion::common::utils::datafusion_strsim::levenshtein;
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 use tidetable_blobs::BlobError;
-use tidetable_functions::Abandoned;
+use tidetable_functions::{Abandoned, as_written};
 use tidetable_layout::error::{DecodeError, ShapeError};
 use tidetable_source::{LocationError, describe_request};
 use tidetable_store::StoreError;
@@ -398,7 +398,7 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
             None => {
                 let said = other.strip_backtrace();
                 let known = misplaced_subquery(&said).or_else(|| wrong_arguments(&said));
-                known.unwrap_or_else(|| without_far_suggestion(without_setting(said)))
+                as_written(&known.unwrap_or_else(|| without_far_suggestion(without_setting(said))))
             }
         },
     }

@@ -66,3 +66,4 @@ pub use shared_scan::{ScanSignatures, SharedScan, SharedScanCounts};
 pub use small_results::{first_row_of_integers, first_rows, quoted_name};
 pub use syntax::googlesql::DUPLICATE_MARK;
 pub use syntax::script::{ScriptError, Statement, is_complete, statements};
+pub use tidetable_functions::as_written;

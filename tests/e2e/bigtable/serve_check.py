@@ -101,6 +101,11 @@ def main():
     assert [found.name for found in admin.list_tables(parent="projects/p/instances/i")] == [TABLE]
     assert sorted(admin.get_table(name=TABLE).column_families) == ["a", "h", "m"]
 
+    refuses(exceptions.FailedPrecondition, lambda: admin.delete_table(name=TABLE), "DeleteTable is refused")
+    refuses(exceptions.FailedPrecondition, lambda: admin.drop_row_range({"name": TABLE, "row_key_prefix": b"a"}), "read-only")
+    refuses(exceptions.InvalidArgument, lambda: list(raw.read_rows(ReadRowsRequest(
+        table_name=TABLE, rows={"row_keys": [b""]}))), "Row keys must be non-empty")
+
     # SQL over rows.
     def sql(query, **given):
         plain = lambda value: datetime.date(value.year, value.month, value.day) if type(value).__name__ == "Date" else value
@@ -133,6 +138,9 @@ def main():
     assert len(many) == len(keys)
     refuses(exceptions.InvalidArgument, lambda: sql("SELECT nothing FROM T"), "nothing")
     refuses(exceptions.InvalidArgument, lambda: sql("DELETE FROM T"))
+    assert sql("SELECT 1/2 AS x, b'\\x01' AS x, \"a\" AS z") == [[0.5, b"\x01", "a"]]
+    newest = sql("SELECT h['00'][0].value FROM T(with_history => TRUE) WHERE _key = @key", parameters={"key": keys[0]})
+    assert newest == [[history[b"00"][0]["value"]]], newest
 
     # A result can be resumed at each of its places.
     asked = {"instance_name": "projects/p/instances/i", "query": "SELECT unnest(generate_series(1, @n)) AS n",

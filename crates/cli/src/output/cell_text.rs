@@ -7,7 +7,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use tidetable_layout::cell::ColumnText;
 
 use crate::output::intervals::IntervalColumn;
-use crate::output::values::count;
+use crate::output::values::{count, number_of_time};
 
 /// Longest binary value that is shown whole.
 const LONGEST: usize = 24;
@@ -142,7 +142,10 @@ impl<'a> CellText<'a> {
                 }
                 out.push(b'}');
             }
-            Self::Plain(_, text) => text.write(row, out),
+            Self::Plain(array, text) => match number_of_time(*array, row) {
+                Some(number) => out.extend_from_slice(number.to_string().as_bytes()),
+                None => text.write(row, out),
+            },
             Self::Interval(_, intervals) => out.extend_from_slice(intervals.text(row).as_bytes()),
             Self::Other(_, formatter) => out.extend_from_slice(formatter.value(row).to_string().as_bytes()),
         }

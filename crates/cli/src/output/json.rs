@@ -13,6 +13,7 @@ use tidetable_layout::cell::ColumnText;
 use crate::error::CliError;
 use crate::output::cell_text::{CellText, Length, format_options, is_null};
 use crate::output::intervals::IntervalColumn;
+use crate::output::values::number_of_time;
 
 /// Bytes that are written at once.
 const CHUNK: usize = 64 << 10;
@@ -83,7 +84,11 @@ impl<'a> JsonColumn<'a> {
         match self {
             Self::Bare(array, _) | Self::Quoted(array, _) if is_null(*array, row) => out.extend_from_slice(b"null"),
             Self::Bare(_, text) => text.write(row, out),
-            Self::Quoted(_, text) => {
+            Self::Quoted(array, text) => {
+                if let Some(number) = number_of_time(*array, row) {
+                    out.extend_from_slice(number.to_string().as_bytes());
+                    return Ok(());
+                }
                 out.push(b'"');
                 text.write(row, out);
                 out.push(b'"');
@@ -99,6 +104,11 @@ impl<'a> JsonColumn<'a> {
 fn write_value(out: &mut impl Write, array: &dyn Array, row: usize) -> Result<(), CliError> {
     if is_null(array, row) {
         out.write_all(b"null")?;
+        return Ok(());
+    }
+
+    if let Some(number) = number_of_time(array, row) {
+        out.write_all(number.to_string().as_bytes())?;
         return Ok(());
     }
 

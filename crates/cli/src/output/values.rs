@@ -1,5 +1,9 @@
 //! Counts, sizes, days and times as text.
 
+use std::ops::RangeInclusive;
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::TimestampMicrosecondType;
 use chrono::{DateTime, NaiveDate, SecondsFormat, TimeZone};
 use chrono_tz::Tz;
 
@@ -34,9 +38,19 @@ pub fn day(days: i32) -> Option<String> {
     NaiveDate::from_epoch_days(days).map(|day| day.to_string())
 }
 
-/// A time in RFC 3339, given in microseconds since the epoch.
+/// First and last microsecond of the years 1 to 9999, which dates are written of.
+const CALENDAR: RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
+
+/// The number of a time in microseconds that is no date of the years 1 to 9999: timestamps of cells may be numbers, such as
+/// versions.
+pub(crate) fn number_of_time(array: &dyn Array, row: usize) -> Option<i64> {
+    let micros = array.as_primitive_opt::<TimestampMicrosecondType>()?.value(row);
+    (!CALENDAR.contains(&micros)).then_some(micros)
+}
+
+/// A time in RFC 3339, given in microseconds since the epoch; `None` beyond the years 1 to 9999.
 pub fn time(micros: i64) -> Option<String> {
-    let time = DateTime::from_timestamp_micros(micros);
+    let time = DateTime::from_timestamp_micros(micros).filter(|_| CALENDAR.contains(&micros));
     time.map(|time| time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
 }
 
@@ -54,6 +68,16 @@ pub fn local_time(zone: Tz, micros: i64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_beyond_the_calendar_are_numbers() {
+        let last = 253_402_300_799_999_999;
+        assert_eq!(time(last).as_deref(), Some("9999-12-31T23:59:59.999999Z"));
+        assert_eq!((time(last + 1), time(i64::MAX)), (None, None));
+        let times = arrow::array::TimestampMicrosecondArray::from(vec![last, last + 1, i64::MAX]);
+        let numbers: Vec<Option<i64>> = (0..3).map(|row| number_of_time(&times, row)).collect();
+        assert_eq!(numbers, [None, Some(last + 1), Some(i64::MAX)]);
+    }
 
     #[test]
     fn counts_have_commas() {

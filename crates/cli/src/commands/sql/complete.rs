@@ -9,6 +9,7 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
+use tidetable_sql::as_written;
 
 use crate::commands::sql::run::StatementRunner;
 use crate::error::CliError;
@@ -39,7 +40,8 @@ impl<'a> Words<'a> {
         let session = self.runner.session("")?;
         let state = session.context().state();
         let mut names: Vec<String> = KEYWORDS.split(' ').map(str::to_owned).collect();
-        names.extend(state.scalar_functions().keys().chain(state.aggregate_functions().keys()).cloned());
+        let functions = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
+        names.extend(functions.map(|name| as_written(name)));
 
         let query = "SELECT table_schema, table_name, column_name FROM information_schema.columns \
                      WHERE table_schema IN ('records', 'cells', 'rows', 'exports', 'runs')";

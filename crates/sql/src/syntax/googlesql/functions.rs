@@ -45,6 +45,22 @@ const WITH_INTERVAL: [(&str, usize); 6] = [
     ("generate_date_array", 2),
 ];
 
+/// Parts that dates and times are cut to and counted in.
+const PARTS: [&str; 12] = [
+    "MICROSECOND",
+    "MILLISECOND",
+    "SECOND",
+    "MINUTE",
+    "HOUR",
+    "DAY",
+    "WEEK",
+    "ISOWEEK",
+    "MONTH",
+    "QUARTER",
+    "YEAR",
+    "ISOYEAR",
+];
+
 /// Parts that only GoogleSQL's `EXTRACT` has.
 const NEW_PARTS: [&str; 4] = ["DAYOFWEEK", "DAYOFYEAR", "ISOWEEK", "DATE"];
 
@@ -248,7 +264,10 @@ fn with_part(name: &str, args: &[Expr]) -> Option<Vec<Expr>> {
 /// The part that a word names: `DAY`, `WEEK(MONDAY)`.
 fn part(expr: &Expr) -> Option<String> {
     match expr {
-        Expr::Identifier(name) if name.quote_style.is_none() => Some(name.value.to_ascii_uppercase()),
+        Expr::Identifier(name) if name.quote_style.is_none() => {
+            let name = name.value.to_ascii_uppercase();
+            PARTS.contains(&name.as_str()).then_some(name)
+        }
         Expr::Function(function) => {
             let (name, _) = name_of(&function.name)?;
             match arguments(function)?.as_slice() {
