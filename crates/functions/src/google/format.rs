@@ -2,7 +2,7 @@
 
 use crate::google::formats::{float, written};
 use crate::google::function::Takes::{Any, Text};
-use crate::google::function::{Definition, Gives};
+use crate::google::function::{Definition, Gives, bounded};
 use crate::google::value::Value;
 
 pub(crate) const FUNCTIONS: &[Definition] =
@@ -76,7 +76,10 @@ fn format<'a>(args: &[Value<'a>]) -> Result<Value<'a>, String> {
         let kind = characters.next().ok_or_else(|| "the format ends within an element".to_owned())?;
         let value = values.next().ok_or_else(|| format!("there is no value for %{kind}"))?;
         match element.written(kind, value)? {
-            Some(text) => out.push_str(&text),
+            Some(text) => {
+                bounded(out.len() + text.len())?;
+                out.push_str(&text);
+            }
             None => return Ok(Value::Null),
         }
     }

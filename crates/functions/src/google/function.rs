@@ -18,8 +18,18 @@ use crate::google::value::{Value, build, instant, value_at};
 pub(crate) const PREFIX: &str = "google_";
 /// Prefix of the names of the variants that give null instead of an error.
 pub(crate) const SAFE_PREFIX: &str = "google_safe_prefix_";
-/// Most bytes that one call for a batch may give, of text or bytes; beyond it a query fails instead of the process.
-const MOST_BYTES: usize = 256 << 20;
+/// Most bytes that one call for a batch may give; beyond it a query fails instead of the process.
+const MOST_BATCH_BYTES: usize = 64 << 20;
+/// Most bytes of one value of a function whose result may be larger than its arguments.
+const MOST_VALUE_BYTES: usize = 16 << 20;
+/// The problem of a function whose result would be larger.
+const TOO_LARGE: &str = "the result is larger than 16 MiB";
+
+/// # Errors
+/// If a value of so many bytes is too large.
+pub(crate) fn bounded(bytes: usize) -> std::result::Result<(), String> {
+    if bytes > MOST_VALUE_BYTES { Err(TOO_LARGE.to_owned()) } else { Ok(()) }
+}
 
 /// What an argument takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,6 +161,9 @@ impl GoogleFunction {
         }
         match (self.definition.row)(values) {
             Ok(value) => Ok(value),
+            Err(problem) if problem == TOO_LARGE => {
+                Err(DataFusionError::ResourcesExhausted(format!("{}: {problem}", self.shown())))
+            }
             Err(_) if self.is_safe => Ok(Value::Null),
             Err(problem) => exec_err!("{}: {problem}", self.shown()),
         }
@@ -242,10 +255,10 @@ impl ScalarUDFImpl for GoogleFunction {
                 .map(|(column, is_constant)| value_at(column.as_ref(), if *is_constant { 0 } else { row }))
                 .collect();
             let value = self.row(&values)?;
-            bytes = bytes.saturating_add(value.as_bytes().len());
-            if bytes > MOST_BYTES {
+            bytes = bytes.saturating_add(value.bytes_held());
+            if bytes > MOST_BATCH_BYTES {
                 return Err(DataFusionError::ResourcesExhausted(format!(
-                    "{} gives more than {MOST_BYTES} bytes for a batch of rows",
+                    "{} gives more than {MOST_BATCH_BYTES} bytes for a batch of rows",
                     self.shown()
                 )));
             }

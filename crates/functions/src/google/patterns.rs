@@ -15,7 +15,7 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use crate::argument_types::is_bytes;
 use crate::google::function::Takes::{Int, String as Str};
-use crate::google::function::{Definition, Gives};
+use crate::google::function::{Definition, Gives, bounded};
 use crate::google::strings::starts_with_function;
 use crate::google::value::Value;
 
@@ -178,6 +178,7 @@ fn replace<'a>(args: &[Value<'a>]) -> Row<'a> {
             let Some(all) = captures.get(0) else { continue };
             out.extend_from_slice(value.as_bytes().get(last..all.start()).unwrap_or_default());
             expand(template, &captures, &mut out)?;
+            bounded(out.len())?;
             last = all.end();
         }
         out.extend_from_slice(value.as_bytes().get(last..).unwrap_or_default());

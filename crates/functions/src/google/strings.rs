@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::logical_expr::ScalarUDF;
 
 use crate::google::function::Takes::{Int, Ints, String as Str, Text};
-use crate::google::function::{Definition, Gives, function};
+use crate::google::function::{Definition, Gives, bounded, function};
 use crate::google::value::Value;
 
 const TEXT_WHITESPACE: &str = " \t\n\u{b}\u{c}\r";
@@ -50,9 +50,6 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
 const STARTS_WITH_BYTES: Definition = Definition::new("starts_with", &[Str, Str], Gives::Bool, starts_with);
 /// Name under which `STARTS_WITH` is registered.
 pub const STARTS_WITH: &str = "google_starts_with";
-
-/// Most bytes of one value of `REPEAT`, `LPAD` and `RPAD`.
-const MOST_BYTES: usize = 64 << 20;
 
 /// `STARTS_WITH` of text or bytes.
 pub(crate) fn starts_with_function() -> Arc<ScalarUDF> {
@@ -319,10 +316,6 @@ fn concat<'a>(args: &[Value<'a>]) -> Row<'a> {
     let [first, ..] = args else { return Ok(Value::Null) };
     bounded(args.iter().map(|value| value.as_bytes().len()).fold(0, usize::saturating_add))?;
     Ok(string(first, args.iter().map(Value::as_bytes).collect::<Vec<_>>().concat()))
-}
-
-fn bounded(bytes: usize) -> Result<(), String> {
-    if bytes > MOST_BYTES { Err(format!("the result has more than {MOST_BYTES} bytes")) } else { Ok(()) }
 }
 
 fn repeat<'a>(args: &[Value<'a>]) -> Row<'a> {

@@ -49,6 +49,14 @@ impl Value<'_> {
         }
     }
 
+    /// About the bytes that the value takes in memory.
+    pub(crate) fn bytes_held(&self) -> usize {
+        match self {
+            Value::List(items) => items.iter().map(|item| size_of::<Self>() + item.bytes_held()).sum(),
+            value => value.as_bytes().len(),
+        }
+    }
+
     /// Text; empty for other values, which the coercion of arguments excludes.
     pub(crate) fn as_text(&self) -> &str {
         match self {

@@ -42,6 +42,17 @@ pub(crate) fn is_documented(name: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// Parts of expressions and relations rather than functions.
+    const OTHERS: [&str; 7] = ["offset", "ordinal", "safe_offset", "safe_ordinal", "unnest", "unpack", "week"];
+
+    #[test]
+    fn the_guide_tells_of_each_function() {
+        let guide = include_str!("../../../../../docs/guide/bigtable-sql-locally.md");
+        for name in FUNCTIONS.iter().filter(|name| !OTHERS.contains(name)) {
+            assert!(guide.contains(&format!("`{}`", name.to_uppercase())), "{name}");
+        }
+    }
+
     #[test]
     fn names_ascend() {
         assert!(FUNCTIONS.is_sorted());

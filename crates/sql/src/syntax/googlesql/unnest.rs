@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectNamePart, Query, Select, SelectItem, SetExpr, TableAlias,
-    TableFactor, TableWithJoins, VisitorMut,
+    TableFactor, TableWithJoins, Value, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
@@ -33,8 +33,10 @@ fn has_array(relation: &TableWithJoins) -> bool {
 }
 
 fn is_array(relation: &TableFactor) -> bool {
-    let TableFactor::UNNEST { alias, array_exprs, with_ordinality: false, .. } = relation else { return false };
-    array_exprs.len() == 1 && alias.as_ref().is_none_or(|alias| alias.columns.is_empty())
+    let TableFactor::UNNEST { alias: Some(alias), array_exprs, with_ordinality: false, .. } = relation else {
+        return false;
+    };
+    array_exprs.len() == 1 && alias.columns.is_empty()
 }
 
 /// Whether a join is a product, as `,` is.
@@ -63,22 +65,19 @@ fn unnest(select: &mut Select) {
 
 /// Adds a relation of a product; an array goes around the relation before it.
 fn add(relations: &mut Vec<TableWithJoins>, relation: TableFactor) {
-    let (alias, arrays, offset) = match relation {
-        TableFactor::UNNEST { alias, array_exprs, with_offset, with_offset_alias, with_ordinality: false }
-            if array_exprs.len() == 1 && alias.as_ref().is_none_or(|alias| alias.columns.is_empty()) =>
-        {
-            let offset = with_offset.then(|| with_offset_alias.unwrap_or_else(|| Ident::new("offset")));
-            (alias, array_exprs, offset)
-        }
-        relation => {
-            relations.push(TableWithJoins { relation, joins: Vec::new() });
-            return;
-        }
+    if !is_array(&relation) {
+        relations.push(TableWithJoins { relation, joins: Vec::new() });
+        return;
+    }
+    let TableFactor::UNNEST { alias: Some(alias), array_exprs: arrays, with_offset, with_offset_alias, .. } = relation
+    else {
+        return;
     };
+    let offset = with_offset.then(|| with_offset_alias.unwrap_or_else(|| Ident::new("offset")));
     let Some(array) = arrays.into_iter().next() else { return };
     let before = relations.pop();
     let name = before.as_ref().and_then(|before| name_of(&before.relation));
-    let item = alias.map_or_else(|| Ident::new("item"), |alias| alias.name);
+    let item = alias.name;
     let around = name.unwrap_or_else(|| item.clone());
     if let Some(relation) = with_items(before, array, item, offset, around) {
         relations.push(TableWithJoins { relation, joins: Vec::new() });
@@ -124,5 +123,5 @@ fn with_items(
 }
 
 fn number(value: u8) -> Expr {
-    Expr::Value(datafusion::sql::sqlparser::ast::Value::Number(value.to_string(), false).with_empty_span())
+    Expr::Value(Value::Number(value.to_string(), false).with_empty_span())
 }
