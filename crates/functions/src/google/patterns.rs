@@ -122,14 +122,13 @@ fn found(args: &[Value<'_>]) -> Result<Option<std::ops::Range<usize>>, String> {
     };
     let Some(start) = start else { return Ok(None) };
 
-    let range = with_pattern(pattern, |regex| {
+    with_pattern(pattern, |regex| {
         check_groups(regex)?;
         let rest = value.as_bytes().get(start..).unwrap_or_default();
         let captures = regex.captures_iter(rest).nth(skipped);
         let group = captures.and_then(|captures| captures.get(regex.captures_len() - 1));
         Ok(group.map(|group| group.start() + start..group.end() + start))
-    })?;
-    range
+    })?
 }
 
 fn check_groups(regex: &Regex) -> Result<(), String> {

@@ -175,7 +175,7 @@ impl GoogleFunctions<'_> {
         }
         if let Some((_, known)) = OTHER_NAMES.iter().find(|(other, _)| *other == name)
             && !is_safe
-            && !(self.is_known(&name) && !self.is_google)
+            && (self.is_google || !self.is_known(&name))
         {
             function.name = ObjectName::from(vec![Ident::new(*known)]);
         }
