@@ -1,6 +1,6 @@
 //! The table that the documented queries ask; `tidetable-bigtable` asks the same.
 
-use tidetable_layout::schema::Encoding;
+use tidetable_layout::schema::{Encoding, Merge};
 use tidetable_layout::spec::{ColumnSpec, FamilySpec};
 use tidetable_layout::{FieldType, TableSpec};
 use tidetable_source::ColumnSpec as SourceColumn;
@@ -34,6 +34,7 @@ pub fn world() -> World {
         families: vec![
             family("m", vec![column("temp", "{temp}"), number]),
             family("info", vec![column("note", "{note}")]),
+            FamilySpec { kind: Merge::Sum, ..family("totals", vec![column("n", "{n}")]) },
         ],
         ..TableSpec::default()
     };

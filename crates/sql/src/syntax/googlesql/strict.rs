@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use datafusion::common::plan_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, LimitClause, ObjectName, ObjectNamePart, Query, Select, SetExpr, Statement, TableFactor, Visit,
-    Visitor,
+    BinaryOperator, CastKind, Expr, Function, LimitClause, ObjectName, ObjectNamePart, Query, Select, SetExpr,
+    Statement, TableFactor, Visit, Visitor,
 };
 
 use crate::syntax::googlesql::documented::is_documented;
@@ -89,6 +89,9 @@ impl Visitor for Strict {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<DataFusionError> {
+        if let Some(syntax) = other_syntax(expr) {
+            return refused(syntax);
+        }
         let Expr::Function(Function { name, over, .. }) = expr else { return ControlFlow::Continue(()) };
         if over.is_some() {
             return refused("a window function (OVER)");
@@ -97,6 +100,22 @@ impl Visitor for Strict {
         let plain = name.strip_prefix("safe.").unwrap_or(&name);
         if is_documented(plain) { ControlFlow::Continue(()) } else { refused(&format!("the function {name}")) }
     }
+}
+
+/// Syntax of other databases, which GoogleSQL does not have.
+fn other_syntax(expr: &Expr) -> Option<&'static str> {
+    Some(match expr {
+        Expr::ILike { .. } => "ILIKE",
+        Expr::SimilarTo { .. } => "SIMILAR TO",
+        Expr::Position { .. } => "POSITION",
+        Expr::Overlay { .. } => "OVERLAY",
+        Expr::Cast { kind: CastKind::DoubleColon, .. } => "a cast by ::",
+        Expr::BinaryOp {
+            op: BinaryOperator::PGRegexMatch | BinaryOperator::PGRegexIMatch | BinaryOperator::PGRegexNotMatch,
+            ..
+        } => "the operator ~",
+        _ => return None,
+    })
 }
 
 /// The parts of a name in lower case.
