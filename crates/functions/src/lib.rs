@@ -2,7 +2,7 @@
 //! sketches.
 //!
 //! [`register`] adds the functions of one value, [`override_totals`] replaces `sum`, `avg` and functions of moments, such as
-//! `stddev`. Operators and casts are no functions in DataFusion: [`checked_arithmetic`], [`rounding_cast`], [`exact_float_cast`],
+//! `stddev`, [`add_series_functions`] adds aggregates of time series. Operators and casts are no functions in DataFusion: [`checked_arithmetic`], [`rounding_cast`], [`exact_float_cast`],
 //! [`parse_time_casts`] and [`local_to_instant`] rewrite their expressions. [`ScanCast`] replaces casts in scans. [`bound_sizes`] keeps
 //! functions such as `repeat` within a memory limit.
 
@@ -19,6 +19,7 @@ mod maps;
 mod markers;
 mod overridden;
 mod passing;
+mod series;
 mod sized;
 mod times;
 mod totals;
@@ -41,6 +42,7 @@ pub use markers::cast_label::{CAST_LABEL, without_cast_label};
 pub use markers::comparable::{COMPARABLE_WITH, comparable_type};
 pub use passing::one_row::one_row;
 pub use passing::opaque::opaque;
+pub use series::add_series_functions;
 pub use sized::bound_sizes;
 pub use sized::planning::{Abandoned, check_abandoned, is_planning_thread, mark_planning_thread};
 pub use times::time_counts::counting_times;
@@ -58,7 +60,7 @@ pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     planners.insert(0, Arc::new(map_get::MapAccess));
     planners.insert(0, Arc::new(times::date_part::Extract));
 
-    let functions: [Arc<ScalarUDF>; 15] = [
+    let functions: [Arc<ScalarUDF>; 17] = [
         BytesFunction::ToInt64.function(),
         BytesFunction::ToFloat64.function(),
         BytesFunction::ToText.function(),
@@ -74,6 +76,8 @@ pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
         times::date_part::function(),
         times::date_trunc::function(),
         times::to_char::function(),
+        times::time_bucket::function(),
+        series::width_bucket::function(),
     ];
 
     let all = builder.scalar_functions().get_or_insert_with(Vec::new);

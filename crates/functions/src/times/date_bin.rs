@@ -99,8 +99,8 @@ fn start_of_months(origin: &DateTime<Utc>, stride: i64, bin: i64) -> Option<Date
     if months < 0 { origin.checked_sub_months(by) } else { origin.checked_add_months(by) }
 }
 
-/// The grid of a `date_bin`: bins of equal width, one of which starts at the origin.
-enum Bins {
+/// The grid of a `date_bin` or `time_bucket`: bins of equal width, one of which starts at the origin.
+pub(super) enum Bins {
     /// Width and origin, both in microseconds; the origin since the epoch.
     Even(i64, i64),
     /// Width in months of the calendar, and origin.
@@ -109,7 +109,7 @@ enum Bins {
 
 impl Bins {
     /// `None` for widths that DataFusion refuses or that are not whole microseconds.
-    fn new(stride: &ScalarValue, origin: i64) -> Option<Self> {
+    pub(super) fn new(stride: &ScalarValue, origin: i64) -> Option<Self> {
         let (months, micros) = match stride {
             ScalarValue::IntervalDayTime(Some(stride)) => {
                 let millis = i64::from(stride.milliseconds).checked_mul(MILLI)?;

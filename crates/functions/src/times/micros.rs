@@ -51,13 +51,22 @@ pub(crate) trait Cut {
 /// If a time is beyond the calendar.
 pub(crate) fn cut(times: &ColumnarValue, by_clocks: bool, to: &impl Cut) -> Result<Option<ColumnarValue>> {
     let DataType::Timestamp(TimeUnit::Microsecond, name) = times.data_type() else { return Ok(None) };
-    let mut clock = match name.as_deref().filter(|name| by_clocks && !is_utc(name)) {
+    let clock = match name.as_deref().filter(|name| by_clocks && !is_utc(name)) {
         None => None,
         Some(name) => match zone(name) {
             Some(zone) => Some(Clock::new(zone, name)),
             None => return Ok(None),
         },
     };
+    cut_by(times, clock, to)
+}
+
+/// Truncates `times`, in the local time of `clock` if there is one; `None` if they are not in microseconds.
+///
+/// # Errors
+/// If a time is beyond the calendar.
+pub(crate) fn cut_by(times: &ColumnarValue, mut clock: Option<Clock>, to: &impl Cut) -> Result<Option<ColumnarValue>> {
+    let DataType::Timestamp(TimeUnit::Microsecond, name) = times.data_type() else { return Ok(None) };
     let is_local = clock.is_some();
     let even = to.even().filter(|_| !is_local);
 

@@ -47,7 +47,7 @@ impl Clock {
     }
 
     /// Local time of an instant, microseconds; `None` beyond the calendar.
-    fn local(&mut self, instant: i64) -> Option<i64> {
+    pub(crate) fn local(&mut self, instant: i64) -> Option<i64> {
         let hour = instant.div_euclid(3_600 * MICROS);
         let offset = match self.known {
             Some((known, offset)) if known == hour => offset,

@@ -21,7 +21,9 @@ use crate::source::sst_source::SstSource;
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// Functions whose result does not depend on the order of records, nor on how a group is split into partial states.
-pub(crate) const BY_ANY_STATES: [&str; 17] = [
+pub(crate) const BY_ANY_STATES: [&str; 27] = [
+    "arg_max",
+    "arg_min",
     "avg",
     "bit_and",
     "bit_or",
@@ -32,8 +34,16 @@ pub(crate) const BY_ANY_STATES: [&str; 17] = [
     "count",
     "covar_pop",
     "covar_samp",
+    "delta",
+    "derivative",
+    "first",
+    "histogram",
+    "increase",
+    "last",
     "max",
     "min",
+    "mode",
+    "rate",
     "stddev",
     "stddev_pop",
     "sum",

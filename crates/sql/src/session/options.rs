@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::SessionConfig;
-use tidetable_functions::{override_totals, register};
+use tidetable_functions::{add_series_functions, override_totals, register};
 
 use crate::syntax::statement::BigtableTypes;
 use crate::views::planner::{ViewPlanner, Views};
+use crate::views::time_series::TimeSeriesPlanner;
 
 /// Adds what every session has: DataFusion's default features, views with options, and GoogleSQL's functions and types.
 pub(crate) fn with_sql_features(builder: SessionStateBuilder, views: Arc<dyn Views>) -> SessionStateBuilder {
-    override_totals(register(builder.with_default_features()))
+    add_series_functions(override_totals(register(builder.with_default_features())))
         .with_type_planner(Arc::new(BigtableTypes))
-        .with_relation_planners(vec![Arc::new(ViewPlanner(views))])
+        .with_relation_planners(vec![Arc::new(TimeSeriesPlanner), Arc::new(ViewPlanner(views))])
 }
 
 /// Configures the parser and the planner: identifiers are case-sensitive, `600.60` is a decimal and not a double, and errors carry

@@ -14,8 +14,8 @@ use datafusion::prelude::SQLOptions;
 use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast::{
     self, AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    ObjectName, ObjectNamePart, Select, SelectItem, Subscript, TableFactor, TimezoneInfo, Value, ValueWithSpan,
-    VisitMut, VisitorMut,
+    ObjectName, ObjectNamePart, Select, SelectFlavor, SelectItem, Subscript, TableFactor, TimezoneInfo, Value,
+    ValueWithSpan, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
@@ -182,6 +182,11 @@ impl VisitorMut for StatementRewriter {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        // `FROM t` is `SELECT * FROM t`, as in DuckDB.
+        if select.flavor == SelectFlavor::FromFirstNoSelect && select.projection.is_empty() {
+            select.projection.push(SelectItem::Wildcard(WildcardAdditionalOptions::default()));
+            select.flavor = SelectFlavor::Standard;
+        }
         alias_duplicates(&mut select.projection, self.is_google);
         ControlFlow::Continue(())
     }

@@ -201,7 +201,7 @@ impl ViewPlanner {
 }
 
 /// Evaluates a constant expression while the query is planned.
-fn constant(expr: Expr) -> Result<Expr> {
+pub(crate) fn constant(expr: Expr) -> Result<Expr> {
     let columns = DFSchema::empty();
     let expr = coerce_expression(expr, &columns)?.data;
     let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::new(columns.clone())).build());
