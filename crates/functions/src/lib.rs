@@ -45,6 +45,7 @@ pub use passing::opaque::opaque;
 pub use series::add_series_functions;
 pub use sized::bound_sizes;
 pub use sized::planning::{Abandoned, check_abandoned, is_planning_thread, mark_planning_thread};
+pub use times::gapfill::{GAPFILL, INTERPOLATE, LOCF, TimeGrid};
 pub use times::time_counts::counting_times;
 pub use times::zones::{TIMEZONE, is_utc, local_to_instant, ticks_per_second};
 pub use times::{as_nanos, parse_time, parse_time_casts};
@@ -82,6 +83,7 @@ pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
 
     let all = builder.scalar_functions().get_or_insert_with(Vec::new);
     all.extend(functions);
+    all.extend(times::gapfill::functions());
     all.extend(google::functions());
     builder
 }

@@ -3,6 +3,7 @@
 pub(crate) mod date_bin;
 pub(crate) mod date_part;
 pub(crate) mod date_trunc;
+pub(crate) mod gapfill;
 pub(crate) mod micros;
 pub(crate) mod time_bucket;
 pub(crate) mod time_counts;

@@ -29,9 +29,11 @@
 //! opener merges and decodes it. Identifiers are case-sensitive.
 
 mod aggregate;
+mod asof;
 mod catalog;
 mod conjunction;
 mod error;
+mod gapfill;
 mod grouping;
 mod names;
 mod optimizer;

@@ -3,6 +3,7 @@
 pub(crate) mod declared;
 pub(crate) mod execution;
 pub(crate) mod expressions;
+pub(crate) mod nodes;
 pub(crate) mod options;
 pub(crate) mod parameters;
 pub(crate) mod planning;
@@ -37,10 +38,10 @@ use crate::error::{Result, SqlError};
 use crate::names::{CATALOG, RECORDS, ROWS};
 use crate::optimizer::group_top_k::top_by_group;
 use crate::optimizer::key_order::windows_in_key_order;
-use crate::optimizer::logical_rules;
 use crate::optimizer::newest_windows::newest_windows_first;
 use crate::optimizer::partial_aggregate::aggregate_in_scan;
 use crate::optimizer::sort_merge_join::joins_that_spill;
+use crate::optimizer::{logical_rules, plain_rules};
 use crate::planning_thread::plan_on_thread;
 use crate::row_windows::exec::windows_by_batch;
 use crate::scan::spec::FixedBatchSize;
@@ -141,11 +142,7 @@ impl Session {
             .with_config(config)
             .with_runtime_env(Arc::clone(&runtime))
             .with_analyzer_rules(stoppable_analyzer(tidetable_upstream::analyzer_rules()))
-            .with_optimizer_rules(stoppable_logical(if push_down {
-                logical_rules()
-            } else {
-                tidetable_upstream::logical_rules()
-            }))
+            .with_optimizer_rules(stoppable_logical(if push_down { logical_rules() } else { plain_rules() }))
             .with_physical_optimizer_rules(stoppable_physical(physical_rules(options.memory, push_down)))
             .with_catalog_list(catalogs(&tables, &ALL_TIMES, None, push_down));
 

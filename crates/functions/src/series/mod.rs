@@ -4,6 +4,7 @@
 //! told apart by their values.
 
 mod buckets;
+mod changes;
 mod extremes;
 mod group_extremes;
 mod pairs;

@@ -10,8 +10,8 @@ use datafusion::common::{ScalarValue, internal_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::Accumulator;
 
+use crate::series::changes::SampleFunction;
 use crate::series::pairs::{float_of, float_word};
-use crate::series::sample_functions::SampleFunction;
 
 /// A time in microseconds, and the word of a value.
 type Sample = (i64, u64);

@@ -100,6 +100,7 @@ fn start_of_months(origin: &DateTime<Utc>, stride: i64, bin: i64) -> Option<Date
 }
 
 /// The grid of a `date_bin` or `time_bucket`: bins of equal width, one of which starts at the origin.
+#[derive(Debug)]
 pub(super) enum Bins {
     /// Width and origin, both in microseconds; the origin since the epoch.
     Even(i64, i64),

@@ -70,6 +70,7 @@ pub(crate) fn coerced(name: &str, kinds: &[DataType]) -> Result<Vec<DataType>> {
 }
 
 /// Buckets: of equal width or of months, shifted by an offset, in local time where there is a zone.
+#[derive(Debug)]
 pub(crate) struct Buckets {
     bins: Bins,
     offset: Offset,

@@ -22,6 +22,7 @@ use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 use tidetable_functions::{COMPARABLE_WITH, TIMEZONE};
 use tidetable_layout::KeyRange;
 
+use crate::asof::syntax::{mark_asof_joins, nest_asof_joins};
 use crate::error::{SqlError, external};
 use crate::planning_thread::with_deep_stack;
 use crate::syntax::depth::{MAX_NESTING, check_depth};
@@ -103,11 +104,12 @@ fn too_deep(error: DataFusionError) -> DataFusionError {
 }
 
 fn parser<'a>(state: &SessionState, text: &'a str) -> Result<DFParser<'a>> {
-    let tokens = match google_of(state) {
+    let mut tokens = match google_of(state) {
         Some(_) => googlesql::literals::tokens(text)?,
         None => Tokenizer::new(&TidetableDialect, text).tokenize_with_location().map_err(ParserError::from)?,
     };
     check_depth(&tokens)?;
+    mark_asof_joins(&mut tokens);
     let limit = state.config_options().sql_parser.recursion_limit.get();
     DFParserBuilder::new(tokens).with_dialect(&TidetableDialect).with_recursion_limit(limit).build()
 }
@@ -178,6 +180,9 @@ impl VisitorMut for StatementRewriter {
 
     fn pre_visit_table_factor(&mut self, relation: &mut TableFactor) -> ControlFlow<()> {
         replace_file_function(relation);
+        if let TableFactor::NestedJoin { table_with_joins, .. } = relation {
+            nest_asof_joins(table_with_joins, true);
+        }
         ControlFlow::Continue(())
     }
 
@@ -187,6 +192,7 @@ impl VisitorMut for StatementRewriter {
             select.projection.push(SelectItem::Wildcard(WildcardAdditionalOptions::default()));
             select.flavor = SelectFlavor::Standard;
         }
+        select.from.iter_mut().for_each(|tables| nest_asof_joins(tables, false));
         alias_duplicates(&mut select.projection, self.is_google);
         ControlFlow::Continue(())
     }

@@ -153,7 +153,7 @@ async fn slt_files_give_the_expected_rows() {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "slt"));
     paths.sort();
-    assert_eq!(paths.len(), 13);
+    assert_eq!(paths.len(), 15);
     let mut wrong = Vec::new();
     for path in &paths {
         wrong.extend(check(path).await);
