@@ -10,6 +10,7 @@ mod pass;
 mod precedence;
 mod republished;
 mod same;
+mod series;
 mod sizes;
 mod slt;
 mod subqueries;
