@@ -34,6 +34,7 @@ pages! {
     pages: "docs/guide/pages.md",
     inputs: "docs/guide/inputs.md",
     sql: "docs/guide/sql.md",
+    time_series_sql: "docs/guide/time-series-sql.md",
     exports: "docs/guide/exports.md",
     operations: "docs/guide/operations.md",
     alerts: "docs/guide/alerts.md",
