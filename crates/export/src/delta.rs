@@ -15,6 +15,7 @@ pub(crate) mod log_state;
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::datatypes::{DataType, Schema, TimeUnit};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Value, json};
 use tidetable_blobs::{BlobError, Blobs};
 use tidetable_store::StoreError;
@@ -27,6 +28,25 @@ use crate::file::shape::file_schema;
 
 /// Directory of the log of a Delta table, beside the files.
 pub const DELTA_LOG: &str = "_delta_log";
+
+/// What is encoded in paths of a log, as in any URL. An equals sign is not: other engines remove files in the spelling that they
+/// would write themselves, and some find no file that was added in another one.
+const ENCODED: AsciiSet = CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
 
 /// Files of the list by path below the directory of the table. Names of files are never used again.
 type ListedFiles = BTreeMap<String, ListedFile>;
@@ -133,13 +153,13 @@ pub fn write_log(blobs: &dyn Blobs, published: &Published, folder: &str, now: i6
     let time = now.div_euclid(1000);
 
     let mut actions = schema_actions(published, &known, &files, time)?;
-    for (_, path) in known.files.iter().filter(|(path, _)| !files.contains_key(*path)) {
+    let gone = known.files.iter().filter(|(path, _)| !files.contains_key(*path));
+    for path in gone.flat_map(|(_, spellings)| spellings) {
         actions.push(json!({ "remove": { "path": path, "deletionTimestamp": time, "dataChange": true } }));
     }
     for (path, file) in files.iter().filter(|(path, _)| !known.files.contains_key(*path)) {
         let ListedFile { bytes, checksum, partition } = file;
-        // Paths in the log are URL-encoded.
-        let path = path.replace('=', "%3D");
+        let path = utf8_percent_encode(path, &ENCODED).to_string();
         let values: BTreeMap<&String, &String> = partition.iter().map(|(name, value)| (name, value)).collect();
         actions.push(json!({ "add": {
             "path": path, "partitionValues": values, "size": bytes, "modificationTime": time,
@@ -359,12 +379,31 @@ mod tests {
             assert!(found[0].is_behind && found[0].damage.contains("dt=2018-01-01/a.parquet"), "{found:?}");
             assert_eq!(write_log(blobs, &after, "E", 0).unwrap(), Some(1));
             let (added, removed) = actions(blobs, 1);
-            assert_eq!(added, ["dt%3D2018-01-01/c.parquet"]);
+            assert_eq!(added, ["dt=2018-01-01/c.parquet"]);
             // As the checkpoint has it.
             assert_eq!(removed, ["dt=2018-01-01/a.parquet"]);
             assert_eq!(log_findings(blobs, &after).unwrap(), []);
             assert_eq!(write_log(blobs, &after, "E", 0).unwrap(), None);
         }
+    }
+
+    #[test]
+    fn a_file_is_removed_in_the_spelling_of_its_entry() {
+        let root = tempfile::tempdir().unwrap();
+        let blobs: &dyn Blobs = &LocalBlobs::new(root.path().to_owned());
+        let before = list(&[("2018-01-01", "a.parquet"), ("2018-01-02", "b.parquet")]);
+        write_log(blobs, &before, "E", 0).unwrap();
+        // Earlier versions wrote an encoded equals sign; another engine then removed the file in its own spelling.
+        let text = String::from_utf8(blobs.read(&entry(LOG, 0)).unwrap().unwrap().to_vec()).unwrap();
+        blobs.replace(&entry(LOG, 0), text.replace("dt=2018-01-01/", "dt%3D2018-01-01/").as_bytes()).unwrap();
+        blobs.replace(&entry(LOG, 1), b"{\"remove\":{\"path\":\"dt=2018-01-01/a.parquet\"}}\n").unwrap();
+        assert_eq!(write_log(blobs, &before, "E", 0).unwrap(), None, "it is there for those who tell spellings apart");
+
+        let after = list(&[("2018-01-01", "c.parquet"), ("2018-01-02", "b.parquet")]);
+        assert_eq!(write_log(blobs, &after, "E", 0).unwrap(), Some(2));
+        let (added, removed) = actions(blobs, 2);
+        assert_eq!(added, ["dt=2018-01-01/c.parquet"]);
+        assert_eq!(removed, ["dt%3D2018-01-01/a.parquet"]);
     }
 
     #[test]

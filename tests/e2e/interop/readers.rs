@@ -199,6 +199,23 @@ fn a_delta_log_with_a_checkpoint_of_another_engine_counts_each_row_once() {
 }
 
 #[test]
+fn rows_that_another_engine_deletes_come_back_once() {
+    let select = "select cast(meter as bigint) as meter, ts, price from T order by meter, ts";
+    let project =
+        project(&format!("per = \"day\"\nname = \"E/dt={{day}}\"\ndelta = true\nquery = {{ sql = \"{select}\" }}"));
+    project.run_job("j");
+    if check(&project, "delete_meter_2", &project.path("data/exports/E")).is_none() {
+        return;
+    }
+    // A day is replaced: the log follows the list again, which has all rows.
+    project.write("in/b.csv", "meter,ts,price,kwh,note,ok\n7,2026-03-29T10:00:00Z,9,1,x,true\n");
+    project.run_job("j");
+    let rows = &check(&project, "delta_now", &project.path("data/exports/E")).unwrap()[0]["rows"];
+    assert_eq!((rows, &project.sql("select count(*) as n from exports.E")[0]["n"]), (&json!(4), &json!(4)));
+    project.ok(&["verify", "--exports"]);
+}
+
+#[test]
 fn a_delta_log_that_does_not_tell_its_files_is_named_and_not_followed() {
     let select = "select cast(meter as bigint) as meter, ts, price from T order by meter, ts";
     let project =

@@ -6,6 +6,7 @@
     readers_check.py bigtable FILE       the exact schema of a file for Dataflow's template, and its cells
     readers_check.py delta FOLDER        rows of each version of a Delta table
     readers_check.py delta_now FOLDER    rows of a Delta table
+    readers_check.py delete_meter_2 FOLDER   deletes rows of a Delta table
     readers_check.py checkpoint FOLDER   writes a checkpoint of a Delta table and removes the entries before it
     readers_check.py several FOLDER      rows of a folder of several files, and whether they are in order one after the other
 
@@ -111,8 +112,14 @@ def checkpoint(path):
     say("deltalake", entries=sorted((entry.name for entry in (path / "_delta_log").iterdir()), reverse=True))
 
 
+def delete_meter_2(path):
+    import deltalake
+
+    say("deltalake", deleted=deltalake.DeltaTable(path).delete("meter = 2")["num_deleted_rows"])
+
+
 if __name__ == "__main__":
-    {"types": types, "hive": hive, "bigtable": bigtable, "delta": delta, "delta_now": delta_now, "checkpoint": checkpoint, "several": several}[sys.argv[1]](pathlib.Path(sys.argv[2]))
+    {"delete_meter_2": delete_meter_2, "types": types, "hive": hive, "bigtable": bigtable, "delta": delta, "delta_now": delta_now, "checkpoint": checkpoint, "several": several}[sys.argv[1]](pathlib.Path(sys.argv[2]))
     sys.stdout.flush()
     # The threads of several engines in one process do not always end in peace.
     os._exit(0)

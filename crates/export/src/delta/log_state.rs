@@ -8,6 +8,7 @@
 //! ```
 //! Checkpoints of the second version of the format, `N.checkpoint.UUID.json`, belong to a table feature that no export has.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -16,6 +17,7 @@ use arrow::datatypes::DataType;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use tidetable_blobs::Blobs;
 
@@ -24,8 +26,9 @@ use crate::error::{ExportError, Result};
 /// The table as its log describes it.
 #[derive(Debug, Default)]
 pub(crate) struct LogState {
-    /// Paths of its files, decoded, with the form in which the log has them.
-    pub(crate) files: BTreeMap<String, String>,
+    /// Paths of its files, decoded, with the spellings in which the log has them. Some readers tell spellings apart: a file is
+    /// there for them until it is removed in the spelling in which it was added.
+    pub(crate) files: BTreeMap<String, BTreeSet<String>>,
     /// The schema, as JSON.
     pub(crate) schema: Option<String>,
     /// The newest version; `None` without a log.
@@ -88,16 +91,30 @@ impl LogState {
             let action: Value = serde_json::from_slice(line)
                 .map_err(|error| ExportError::Log { path: path.to_owned(), reason: error.to_string() })?;
             if let Some(path) = action["add"]["path"].as_str() {
-                self.files.insert(decoded(path), path.to_owned());
+                self.add(path);
             }
             if let Some(path) = action["remove"]["path"].as_str() {
-                self.files.remove(&decoded(path));
+                self.remove(path);
             }
             if let Some(schema) = action["metaData"]["schemaString"].as_str() {
                 self.schema = Some(schema.to_owned());
             }
         }
         Ok(())
+    }
+
+    fn add(&mut self, path: &str) {
+        self.files.entry(decoded(path)).or_default().insert(path.to_owned());
+    }
+
+    fn remove(&mut self, path: &str) {
+        let decoded = decoded(path);
+        if let Some(spellings) = self.files.get_mut(&decoded) {
+            spellings.remove(path);
+            if spellings.is_empty() {
+                self.files.remove(&decoded);
+            }
+        }
     }
 
     /// Adds the files and the schema of a file of a checkpoint.
@@ -120,7 +137,7 @@ impl LogState {
         for batch in builder.with_projection(mask).build().map_err(|error| error.to_string())? {
             let batch = batch.map_err(|error| error.to_string())?;
             for path in texts(&batch, "add", "path")? {
-                self.files.insert(decoded(&path), path);
+                self.add(&path);
             }
             self.schema = texts(&batch, "metaData", "schemaString")?.pop().or(self.schema.take());
         }
@@ -169,15 +186,7 @@ fn texts(batch: &RecordBatch, column: &str, field: &str) -> Result<Vec<String>, 
 
 /// A path of the log without percent encoding. Writers differ in what they encode.
 fn decoded(path: &str) -> String {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        let code = tail.get(..2).and_then(|code| std::str::from_utf8(code).ok());
-        let code = code.filter(|_| *first == b'%').and_then(|code| u8::from_str_radix(code, 16).ok());
-        bytes.push(code.unwrap_or(*first));
-        rest = tail.get(if code.is_some() { 2 } else { 0 }..).unwrap_or_default();
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
+    percent_decode_str(path).decode_utf8().map_or_else(|_| path.to_owned(), Cow::into_owned)
 }
 
 /// A log that does not tell the files of its table.
