@@ -242,6 +242,12 @@ pub enum SqlError {
         /// Line and column where that is exceeded, from 1, if they are known.
         at: Option<(u64, u64)>,
     },
+    /// A `SELECT` with more grouping sets than are planned.
+    #[error("the statement has more than {limit} grouping sets: name those that are wanted, in GROUPING SETS")]
+    TooManyGroupingSets {
+        /// The most that a `SELECT` may have.
+        limit: usize,
+    },
     /// The caller of a query no longer waits for its plan.
     #[error("{Abandoned}")]
     Abandoned,

@@ -3,6 +3,7 @@
 pub(crate) mod depth;
 pub(crate) mod dialect;
 pub(crate) mod googlesql;
+pub(crate) mod grouping_sets;
 pub(crate) mod headings;
 pub(crate) mod rewrite;
 pub(crate) mod script;

@@ -15,7 +15,7 @@ use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast::{
     self, AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     ObjectName, ObjectNamePart, Select, SelectFlavor, SelectItem, Subscript, TableFactor, TimezoneInfo, Value,
-    ValueWithSpan, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    ValueWithSpan, VisitMut, VisitorMut, WildcardAdditionalOptions, visit_expressions,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
@@ -32,6 +32,7 @@ use crate::syntax::googlesql::strict::check as check_strict;
 use crate::syntax::googlesql::unnest::Unnested;
 use crate::syntax::googlesql::values::GoogleValues;
 use crate::syntax::googlesql::{self, DUPLICATE_MARK, GoogleSql};
+use crate::syntax::grouping_sets::check_grouping_sets;
 use crate::syntax::headings::{WrittenNames, written_names};
 use crate::syntax::rewrite::cast_labels::label_casts;
 use crate::syntax::rewrite::file_functions::replace_file_function;
@@ -65,6 +66,7 @@ fn parse_here(state: &SessionState, query: &str) -> Result<(Statement, Option<Wr
     let names = written_names(&statement, query);
     let google = google_of(state);
     if let Some(statement) = inner(&mut statement) {
+        check_grouping_sets(statement)?;
         if google.is_some_and(|google| google.strict) {
             check_strict(statement)?;
         }
@@ -289,7 +291,7 @@ fn own_name(name: &mut ObjectName) -> Option<&mut Ident> {
 fn alias_duplicates(items: &mut [SelectItem], is_google: bool) {
     let mark = if is_google { DUPLICATE_MARK } else { '_' };
     let mut seen: HashMap<String, usize> = HashMap::new();
-    let mut everything = false;
+    let (mut everything, mut subqueries) = (false, false);
 
     for item in items {
         match item {
@@ -307,6 +309,13 @@ fn alias_duplicates(items: &mut [SelectItem], is_google: bool) {
                     };
                     let alias = Ident::with_quote('"', format!("{name}{mark}{before}"));
                     *item = SelectItem::ExprWithAlias { expr: take(expr), alias };
+                } else if has_subquery(expr) {
+                    // DataFusion gives all subqueries one name.
+                    if subqueries {
+                        let alias = Ident::with_quote('"', text);
+                        *item = SelectItem::ExprWithAlias { expr: take(expr), alias };
+                    }
+                    subqueries = true;
                 }
                 *before += 1;
             }
@@ -320,6 +329,15 @@ fn alias_duplicates(items: &mut [SelectItem], is_google: bool) {
             _ => {}
         }
     }
+}
+
+/// Whether an expression is a subquery or holds one.
+fn has_subquery(expr: &Expr) -> bool {
+    let is_subquery = |expr: &Expr| match expr {
+        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    visit_expressions(expr, is_subquery).is_break()
 }
 
 /// The range of byte strings that `starts_with(value, X'..')` stands for: DataFusion's function takes text only, and a range can

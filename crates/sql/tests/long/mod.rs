@@ -157,6 +157,13 @@ fn what_is_too_deep_is_refused_at_once() {
             assert_eq!(error.place().is_some(), is_located, "{shown}");
             assert!(matches!(session.references(&query), Err(SqlError::TooDeep { .. })), "{shown}");
         }
+        for sets in
+            ["CUBE (a, b, c, d, e, f, g, h, i, j, k, l, m)", "ROLLUP (a, b, c), CUBE (a, b, c, d, e, f, g, h, i, j, k)"]
+        {
+            let query = format!("SELECT count(*) FROM SENSOR GROUP BY {sets}");
+            let error = session.sql(&query).await.unwrap_err();
+            assert!(matches!(error, SqlError::TooManyGroupingSets { .. }), "{sets}: {error}");
+        }
         assert_eq!(number(&session, &format!("SELECT {}1{}", "(".repeat(40), ")".repeat(40))).await, 1);
     });
 }

@@ -11,8 +11,18 @@ use super::{batches, failure, plain, still_fails};
 #[tokio::test]
 async fn still_broken_columns_of_one_name_are_refused() {
     let query = "SELECT column1, column1 FROM (VALUES (1))";
-    let remove = "tell_apart of crates/sql/src/syntax/statement.rs";
+    let remove = "alias_duplicates of crates/sql/src/syntax/statement.rs";
     still_fails(&failure(&plain(), query).await, "Projections require unique expression names", remove);
+}
+
+#[tokio::test]
+async fn still_broken_subqueries_over_tables_have_one_name() {
+    let context = plain();
+    context.sql("CREATE TABLE t AS VALUES (1)").await.unwrap().collect().await.unwrap();
+    context.sql("CREATE TABLE u AS VALUES (2)").await.unwrap().collect().await.unwrap();
+    let query = "SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM u)";
+    let remove = "has_subquery of crates/sql/src/syntax/statement.rs";
+    still_fails(&failure(&context, query).await, "Projections require unique expression names", remove);
 }
 
 #[tokio::test]
