@@ -222,6 +222,11 @@ impl RunRecord {
         totals
     }
 
+    /// The warnings among its notes, without that word.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        self.notes.iter().filter_map(|note| note.strip_prefix("warning: "))
+    }
+
     /// What went wrong, in a line: the error of a failed run, or what the others could not do. `None` if nothing did.
     pub fn failure(&self) -> Option<String> {
         if self.error.is_some() {

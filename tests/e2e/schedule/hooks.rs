@@ -67,6 +67,17 @@ fn matching_hook_runs_before_the_finish_hook() {
     let project = project(ALL, LOG);
     project.ok(&["run", "j"]);
     assert_eq!(hook_log(&project), ["success ok 0 2", "finish ok 0 0"]);
+    // An input that lost rows, which is whole again after that.
+    hook(&project, &format!("{LOG}echo \"$TIDETABLE_ERROR\" > error.txt\n"));
+    project.write("in/1.csv", "meter,ts,kwh\n1,2020-01-01T10:00:00Z,1\n");
+    project.ok(&["run", "j"]);
+    assert_eq!(hook_log(&project), ["warning ok 0 0", "finish ok 0 0"]);
+    let told = project.read("error.txt");
+    assert!(told.contains("in/1.csv has 1 of the 3 rows that it had"), "{told}");
+    write_day(&project, 1, "1");
+    project.ok(&["run", "j"]);
+    assert_eq!(hook_log(&project), ["success ok 0 2", "finish ok 0 0"]);
+    assert_eq!(project.read("error.txt"), "\n");
     write_day(&project, 2, "none");
     project.ok(&["run", "j"]);
     assert_eq!(hook_log(&project), ["warning ok 0 0", "finish ok 0 0"]);

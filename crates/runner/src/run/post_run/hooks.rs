@@ -20,6 +20,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const GRACE: Duration = Duration::from_secs(3);
 /// Most lines of a hook that are shown.
 const LINES: usize = 100;
+/// Most warnings that a hook is told.
+const WARNINGS: usize = 5;
 /// Most bytes of a line.
 const LINE: u64 = 4096;
 
@@ -75,7 +77,7 @@ impl HookRun<'_> {
             .env("TIDETABLE_OUTCOME", record.outcome.name())
             .env("TIDETABLE_EXIT_CODE", self.exit_code.to_string())
             .env("TIDETABLE_NOW", now)
-            .env("TIDETABLE_ERROR", self.observer.completed(&record.failure().unwrap_or_default()).replace('\0', " "))
+            .env("TIDETABLE_ERROR", self.observer.completed(&what_went_wrong(record)).replace('\0', " "))
             .env("TIDETABLE_ROOT", self.root)
             .env_remove("TIDETABLE_RECORD")
             // Ctrl-C stops the run, and must not stop the hook that reports it.
@@ -145,10 +147,21 @@ fn kind(record: &RunRecord) -> HookKind {
     }
 }
 
-/// Whether rows were rejected, or a check of severity `warn` failed.
+/// Whether the run warned, rows were rejected, or a check of severity `warn` failed.
 fn has_warnings(record: &RunRecord) -> bool {
+    if record.warnings().next().is_some() {
+        return true;
+    }
     let warned = record.checks.iter().any(|check| !check.passed && check.severity == Severity::Warn);
     warned || record.rows_rejected > 0 || record.totals().rows_rejected > 0
+}
+
+/// Why a run failed, or what it warned of: the first warnings.
+fn what_went_wrong(record: &RunRecord) -> String {
+    record.failure().unwrap_or_else(|| {
+        let warnings: Vec<&str> = record.warnings().take(WARNINGS).collect();
+        warnings.join("; ")
+    })
 }
 
 fn how(status: ExitStatus) -> String {
