@@ -215,6 +215,20 @@ fn hive_directories_are_published() {
 }
 
 #[test]
+fn a_day_whose_newest_cells_stay_is_published_again() {
+    let project = project("day", "E_{day:%Y%m%d}", "", "select meter, ts, price from T order by meter, ts");
+    let text = project
+        .read("jobs/j/job.toml")
+        .replace("[tables.T.families.M]\n", "[tables.T.families.M]\ngc = \"maxversions=1 and maxage=40d\"\n");
+    project.write("jobs/j/job.toml", &text);
+    project.ok(&["run", "j", "--now", "2026-05-02T00:00:00Z"]);
+    project.write("in/b.csv", "meter,ts,price\n7,2026-03-29T10:00:00Z,9\n");
+    let ran = project.json(&["run", "j", "--now", "2026-06-01T00:00:00Z"]);
+    let states = parts(&ran[0]);
+    assert!(states.contains(&("E_20260329".to_owned(), "published".to_owned())), "{states:?}");
+}
+
+#[test]
 fn expired_day_is_sealed() {
     let project = project("day", "E_{day:%Y%m%d}", "", "select meter, ts, price from T order by meter, ts");
     let text = project

@@ -149,6 +149,14 @@ impl GcRule {
         ages.min()
     }
 
+    /// The least age, in microseconds, at which the newest version of a cell expires; `None` if it never does, because a
+    /// `maxversions` keeps it.
+    pub fn age_of_newest(&self) -> Option<i64> {
+        let both = |one: Option<i64>, other: Option<i64>| Some(one?.max(other?));
+        let either = |one: Option<i64>, other: Option<i64>| one.into_iter().chain(other).min();
+        self.fold(|_| None, Some, both, either)
+    }
+
     /// The number of newest versions that the rule always keeps, age aside.
     pub(crate) fn always_kept(&self) -> usize {
         let versions = self.steps.iter().filter_map(|step| match step {

@@ -43,6 +43,28 @@ fn rules_are_read_from_left_to_right() {
 }
 
 #[test]
+fn ages_of_the_newest_version() {
+    const DAY: i64 = 86_400_000_000;
+    for (text, days) in [
+        ("never", None),
+        ("maxversions=3", None),
+        ("maxage=2d", Some(2)),
+        ("maxversions=1 and maxage=2d", None),
+        ("maxversions=1 or maxage=2d", Some(2)),
+        ("maxage=3d and maxage=2d", Some(3)),
+        ("maxage=3d or (maxversions=2 and maxage=2d)", Some(3)),
+    ] {
+        let rule = rule(text);
+        assert_eq!(rule.age_of_newest(), days.map(|days| days * DAY), "{text}");
+        // As cells are removed.
+        for days in 0..5 {
+            let goes = rule.drops(0, -days * DAY - 1, 0);
+            assert_eq!(goes, rule.age_of_newest().is_some_and(|age| days * DAY >= age), "{text}, {days}");
+        }
+    }
+}
+
+#[test]
 fn wrong_rules_are_pointed_at() {
     for (bad, wanted, at) in [
         ("", "`maxversions=N`", 0..0),

@@ -131,8 +131,7 @@ impl ExportInputs<'_> {
     /// Whether cells of `period` may have expired, so that the published part holds more than the tables.
     pub(crate) fn is_sealed(&self, period: &Period) -> bool {
         let start = period.bounds(self.zone).start;
-        let rules = self.snapshots.iter().flat_map(|snapshot| snapshot.version().table.gc.values());
-        let ages = rules.filter_map(|rule| GcRule::parse(rule).ok()?.least_age());
+        let ages = self.snapshots.iter().filter_map(least_age);
         ages.min().is_some_and(|age| period.per != Per::Query && start < self.now.saturating_sub(age))
     }
 
@@ -157,6 +156,16 @@ impl ExportInputs<'_> {
         settings.extend(self.snapshots.iter().map(|snapshot| snapshot.version().table_uuid.as_str()));
         format!("{:032x}", xxh3_128(settings.join("\0").as_bytes()))
     }
+}
+
+/// The least age at which a rule of a table removes cells that are not overwritten. Where key and qualifier tell the event time,
+/// each event has cells of its own, so that each is the newest version of its column.
+fn least_age(snapshot: &Snapshot) -> Option<i64> {
+    let layout = snapshot.layout();
+    let has_own_cells = layout.event_time_field().is_some_and(|field| !layout.is_cell_time(field));
+    let rules = snapshot.version().table.gc.values().filter_map(|rule| GcRule::parse(rule).ok());
+    let ages = rules.filter_map(|rule| if has_own_cells { rule.age_of_newest() } else { rule.least_age() });
+    ages.min()
 }
 
 /// The tables that the query of an export reads. Queries of single periods may read records only, because only those
