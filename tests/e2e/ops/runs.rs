@@ -276,6 +276,35 @@ fn missing_list_requires_adopt() {
 }
 
 #[test]
+fn a_lost_list_of_csv_is_found_and_in_no_backup() {
+    let project = project("");
+    project.write("jobs/j/job.toml", JOB.replace("[exports.E]\n", "[exports.E]\nformat = \"csv\"\n"));
+    project.run_job("j");
+    project.ok(&["doctor"]);
+    project.ok(&["backup", "bk"]);
+    fs::remove_file(project.path("data/exports/E.json")).unwrap();
+    let found = project.run(&["doctor", "--output", "json"]);
+    assert_eq!(found.code, Some(1), "{}", found.stdout);
+    assert!(
+        found.stdout.contains("exports/E.json") && found.stdout.contains("move the folders of E"),
+        "{}",
+        found.stdout
+    );
+    let said = project.fails(1, &["backup", "bk"]);
+    assert!(said.contains("lost: exports/E.json") && said.contains("are in no backup"), "{said}");
+
+    // As it says.
+    for day in 1..=4 {
+        let folder = format!("E_2020010{day}");
+        fs::rename(project.path("data/exports").join(&folder), project.path(&folder)).unwrap();
+    }
+    project.run_job("j");
+    assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 12);
+    project.ok(&["doctor"]);
+    project.ok(&["backup", "bk"]);
+}
+
+#[test]
 fn a_run_killed_before_its_first_part_was_listed_needs_no_decision() {
     let project = project("");
     project.run_job("j");

@@ -254,7 +254,7 @@ impl CleanPlan {
 }
 
 /// The exports of all jobs; `None` if a job file cannot be read.
-fn declared(project: &Project) -> Option<BTreeSet<String>> {
+pub(crate) fn declared(project: &Project) -> Option<BTreeSet<String>> {
     let mut exports = BTreeSet::new();
     for name in project.jobs() {
         exports.extend(Job::load(project, &name).ok()?.exports.into_iter().map(|export| export.name));

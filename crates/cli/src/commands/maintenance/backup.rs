@@ -5,6 +5,7 @@ use std::io::Write;
 use tidetable_job::Project;
 use tidetable_runner::backup::{Backup as Taken, Vault};
 use tidetable_runner::record::NewestVersions;
+use tidetable_runner::report::lost_lists;
 use tidetable_runner::{LostStore, Marks, RunError, UlidIds, open_store};
 use tidetable_source::{Location, SourceError};
 use tidetable_store::{Ids, StoreError, ulid_text};
@@ -42,6 +43,8 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
         }
     }
 
+    // Without jobs, no export is known to be given up.
+    let lost = lost_lists(&store, Some(&project).filter(|project| !project.jobs().is_empty()))?;
     let (id, taken, stop) = (id(), clock(), stop_on_signals()?);
     let activity = Activity::begin(global, "copying files into the backup");
     let vault = Vault::make(storage_at(&args.vault)?, store.blobs().as_ref(), &id, &stop)?;
@@ -50,6 +53,15 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
 
     done.notes.iter().for_each(|note| print_message(global, note));
     done.backup.damaged.iter().for_each(|damage| print_message(global, &format!("damaged: {damage}")));
+    for (export, parts) in &lost {
+        let parts = count(*parts, "published part");
+        print_message(
+            global,
+            &format!(
+                "lost: exports/{export}.json, so {parts} of {export} are in no backup; `tidetable doctor` says what to do"
+            ),
+        );
+    }
 
     let mut out = sentences(global.output);
     let Taken { id, root, files, tables, .. } = &done.backup;
@@ -63,7 +75,7 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     }
 
     out.flush()?;
-    damaged(done.backup.damaged.len(), "the rest is in the backup, and older backups stay")
+    damaged(done.backup.damaged.len() + lost.len(), "the rest is in the backup, and older backups stay")
 }
 
 /// Restores a backup, each file verified as it is copied, into a root that is empty or holds an unfinished restore.

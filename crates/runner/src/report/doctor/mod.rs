@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
-use tidetable_export::{LogFinding, log_findings};
+use tidetable_export::{FileFormat, LogFinding, log_findings};
 use tidetable_job::{Job, Project, several};
 use tidetable_record::{KnownVersions, Runs, holder};
 use tidetable_store::published::Published;
@@ -19,7 +19,7 @@ use tidetable_upkeep::TableHealth;
 use crate::fault::error::RunError;
 use crate::fault::lost_store::LostTable;
 use crate::marks::Marks;
-use crate::report::clean::CleanPlan;
+use crate::report::lost_lists::lost_lists;
 use crate::report::reject_files::{RejectDamage, reject_files};
 use crate::report::status::CLOCK_SKEW;
 use crate::report::{MIN_AGE, QUARANTINE};
@@ -232,18 +232,27 @@ impl Diagnosis {
             }
         }
 
-        for (export, parts) in CleanPlan::lost_lists(store, project)? {
+        for (export, parts) in lost_lists(store, project)? {
             // One that was set aside is lost no more.
             if blobs.stat(&format!("{QUARANTINE}/exports/{export}.json"))?.is_some() {
                 continue;
             }
-            let job = job_of_export(project, &export).unwrap_or_else(|| "JOB".to_owned());
+            let declared = declared_export(project, &export);
+            let job = declared.as_ref().map_or("JOB", |(job, _)| job.as_str());
             let damage = format!("it is missing, and {} of {export} are there", several(parts, "published part"));
             let costs = format!("SQL cannot read exports.{export}, and runs of {job} stop before they publish it");
-            let remedy = format!(
-                "`tidetable run {job} --adopt` takes the files that are there as they are, and `tidetable run {job} --force` publishes \
-                 all of them again"
-            );
+            // Files of other formats do not say which export published them.
+            let is_adopted = declared.as_ref().is_none_or(|(_, format)| *format == FileFormat::Parquet);
+            let remedy = match is_adopted {
+                true => format!(
+                    "`tidetable run {job} --adopt` takes the files that are there as they are, and `tidetable run {job} --force` \
+                     publishes all of them again"
+                ),
+                false => format!(
+                    "put it back from a backup; or move the folders of {export} below exports/ away, and `tidetable run {job}` publishes \
+                     all of them again"
+                ),
+            };
             self.find((format!("exports/{export}.json"), FindingKind::List), damage, costs, Remedy::Person(remedy));
         }
         Ok(())
@@ -466,9 +475,15 @@ fn line_of(table: &str, job: &str, health: &TableHealth) -> (String, String) {
 }
 
 fn job_of_export(project: Option<&Project>, export: &str) -> Option<String> {
+    declared_export(project, export).map(|(job, _)| job)
+}
+
+/// The job that declares an export, and the format of its files.
+fn declared_export(project: Option<&Project>, export: &str) -> Option<(String, FileFormat)> {
     let project = project?;
-    let has = |name: &String| {
-        Job::load(project, name).is_ok_and(|job| job.exports.iter().any(|declared| declared.name == export))
+    let format = |name: &String| {
+        let job = Job::load(project, name).ok()?;
+        job.exports.iter().find(|declared| declared.name == export).map(|declared| declared.format)
     };
-    project.jobs().into_iter().find(has)
+    project.jobs().into_iter().find_map(|name| format(&name).map(|format| (name, format)))
 }
