@@ -29,7 +29,7 @@ mod load {
     mod reach;
     mod schema_guides;
     mod schema_modes;
-    mod spills;
+    pub mod spills;
     mod times;
     mod upserts;
 }

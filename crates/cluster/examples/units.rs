@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use tidetable_cluster::{Ballista, ExecutorOptions, SchedulerOptions, TlsFiles, run_executor, run_scheduler};
 use tidetable_job::Project;
-use tidetable_runner::Worker;
 use tidetable_runner::units::{Unit, UnitCarrier};
-use tidetable_runner::{Stop, runtime};
+use tidetable_runner::{Stop, Worker, WorkerOptions, runtime};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Ballista's own messages: RUST_LOG=warn.
@@ -37,7 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for at in 0..executors {
         let name = format!("executor-{at}");
         let project = Project::find(dir.path())?;
-        let worker = Worker::open(project, (name.clone(), 64 << 20), queries.handle().clone(), || 0)?;
+        let about = WorkerOptions { name: name.clone(), memory: 64 << 20, temp_dir: None };
+        let worker = Worker::open(project, about, queries.handle().clone(), || 0)?;
         let options = ExecutorOptions {
             scheduler: address.clone(),
             slots: 1,

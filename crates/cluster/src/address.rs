@@ -1,5 +1,7 @@
 //! Addresses of schedulers.
 
+use tidetable_source::redacted;
+
 use crate::error::ClusterError;
 
 /// The scheme of addresses of schedulers.
@@ -18,7 +20,7 @@ pub(crate) struct Address {
 impl Address {
     /// Parses `ballista://HOST:PORT` or `ballista+tls://HOST:PORT`.
     pub(crate) fn parse(address: &str) -> Result<Self, ClusterError> {
-        let wrong = || ClusterError::Address { address: address.to_owned() };
+        let wrong = || ClusterError::Address { address: redacted(address) };
         let tls = address.starts_with(TLS_SCHEME);
         if !tls && !address.starts_with(SCHEME) {
             return Err(wrong());
@@ -67,5 +69,7 @@ mod tests {
         ] {
             assert_eq!(parts(wrong), None, "{wrong}");
         }
+        let said = Address::parse("ballista://user:secret@a:1").unwrap_err().to_string();
+        assert!(said.contains("@a:1") && !said.contains("secret"), "{said}");
     }
 }

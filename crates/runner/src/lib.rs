@@ -41,4 +41,4 @@ pub use root::{CACHE_SIZE, cache_directory, open_cache, open_location};
 pub use run::{RunError, RunOptions, RunReport, Stop, open_store, plan_job, run, runtime};
 pub use tidetable_record as record;
 pub use tidetable_source::Location;
-pub use worker::{Worker, WorkerError};
+pub use worker::{Worker, WorkerError, WorkerOptions};

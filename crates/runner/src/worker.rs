@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -39,17 +40,25 @@ const UNFIT_HOLD: Duration = Duration::from_secs(2);
 /// Poll interval of a unit that waits.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// What a worker runs units by.
+#[derive(Debug, Clone)]
+pub struct WorkerOptions {
+    /// Its name in answers and records.
+    pub name: String,
+    /// Memory of a unit, bytes.
+    pub memory: u64,
+    /// As `temp_dir` of [`Loader`](tidetable_ingest::Loader).
+    pub temp_dir: Option<PathBuf>,
+}
+
 /// Runs units in this process: of the jobs of one project, in one root.
 #[derive(Debug)]
 pub struct Worker {
+    options: WorkerOptions,
     project: Project,
     blobs: Arc<dyn Blobs>,
     runtime: Handle,
     ids: UlidIds,
-    /// Its name in answers and records.
-    name: String,
-    /// Memory of a unit, bytes.
-    memory: u64,
     clock: fn() -> i64,
     jobs: Mutex<HashMap<JobReference, Arc<Job>>>,
     /// The session of the export that was published last: its parts share it, as in one process.
@@ -91,21 +100,20 @@ impl WorkerError {
 }
 
 impl Worker {
-    /// A worker of `project`, called `name`. Queries and requests run on `runtime`, whose threads must not call
-    /// [`Self::run`]. `memory` bytes are for a unit.
+    /// A worker of `project`. Queries and requests run on `runtime`, whose threads must not call [`Self::run`].
     ///
     /// # Errors
     /// If the settings of the root are missing or wrong, or this program cannot be told from others.
     pub fn open(
         project: Project,
-        (name, memory): (String, u64),
+        options: WorkerOptions,
         runtime: Handle,
         clock: fn() -> i64,
     ) -> Result<Self, RunError> {
         build().map_err(RunError::Build)?;
         let blobs = open_root(&project)?;
         let (ids, jobs, last) = (UlidIds::default(), Mutex::default(), Mutex::default());
-        Ok(Self { project, blobs, runtime, ids, name, memory, clock, jobs, last })
+        Ok(Self { options, project, blobs, runtime, ids, clock, jobs, last })
     }
 
     /// Runs a unit, until `stop` is asked for, and returns its answer. An error that no retry mends is an answer, too.
@@ -124,23 +132,23 @@ impl Worker {
                 Err(error) => Err(self.refused(error.to_string(), error.is_unfit(), stop)),
             },
         };
-        Ok(Answer { executor: self.name.clone(), seconds: clock.elapsed().as_secs_f64(), done }.encode()?)
+        Ok(Answer { executor: self.options.name.clone(), seconds: clock.elapsed().as_secs_f64(), done }.encode()?)
     }
 
     /// The failure of a unit that no retry here mends. If this executor does not fit the run, its log says so, too.
     fn refused(&self, message: String, unfit: bool, stop: &Stop) -> UnitFailure {
         if unfit {
-            tracing::warn!("executor {} takes no part in a run: {message}", self.name);
+            tracing::warn!("executor {} takes no part in a run: {message}", self.options.name);
             // A unit that is stopped meanwhile is answered all the same.
             let _ = self.wait(UNFIT_HOLD, stop);
         }
-        UnitFailure { message, executor: self.name.clone(), transient: false, unfit }
+        UnitFailure { message, executor: self.options.name.clone(), transient: false, unfit }
     }
 
     /// The failure of a unit that may go better elsewhere, which is told in the log of this executor, too.
     fn transient(&self, reason: String) -> WorkerError {
-        tracing::warn!(executor = self.name, "a unit failed and is tried again, on any executor: {reason}");
-        WorkerError::Transient { executor: self.name.clone(), reason }
+        tracing::warn!(executor = self.options.name, "a unit failed and is tried again, on any executor: {reason}");
+        WorkerError::Transient { executor: self.options.name.clone(), reason }
     }
 
     fn work(&self, unit: &Unit, stop: &Stop) -> Result<Done, RunError> {
@@ -289,8 +297,8 @@ impl Worker {
             derive,
             tables: targets.collect(),
             ids: &self.ids,
-            memory: self.memory,
-            temp_dir: None,
+            memory: self.options.memory,
+            temp_dir: self.options.temp_dir.as_deref(),
             on_reject: &|row: &RejectedRow| rejects.keep(row),
             on_progress: &|_| {},
         };

@@ -32,6 +32,8 @@ fn a_scheduler_that_is_not_there_is_named() {
         let said = project.fails(2, &["run", "j", "--on", wrong]);
         assert!(said.contains("is no address of a scheduler: write ballista://HOST:PORT"), "{said}");
     }
+    let said = project.fails(2, &["executor", "--scheduler", &on, "--temp-dir", "nowhere"]);
+    assert!(said.contains("--temp-dir") && said.contains("nowhere") && said.contains("can be written"), "{said}");
     // The same from the project, and without it for this process.
     project.write("tidetable.toml", format!("root = \"data\"\n[cluster]\nurl = \"{on}\"\n"));
     assert!(project.fails(1, &["run", "j"]).contains("cannot be reached"));

@@ -6,6 +6,7 @@ use super::servers::Cluster;
 pub use crate::export::sample_bytes::NOW;
 use crate::export::sample_bytes::{assert_pinned, published, samples};
 use crate::harness::Project;
+use crate::load::spills;
 
 /// The cells of a table, sorted.
 pub fn cells(project: &Project, root: &str, table: &str) -> Vec<String> {
@@ -63,6 +64,23 @@ fn all_sample_jobs_give_the_same_bytes() {
     let units: u64 = executors.iter().map(|executor| executor["units"]["publish"].as_u64().unwrap_or(0)).sum();
     assert!(units > 0, "{run:?}");
     project.ok(&["verify", "--root", "far"]);
+}
+
+#[test]
+fn units_beyond_their_memory_hold_the_same_cells() {
+    let project = spills::project(&spills::readings());
+    project.ok(&["run", "j", "--root", "local", "--memory", "2GiB"]);
+    fs::create_dir(project.path("scratch")).unwrap();
+    let more = ["--memory", "16MiB", "--temp-dir", "scratch"];
+    let cluster = Cluster::by(&|args| project.command(args), "far", &[], &more);
+
+    let record = &project.json(&["run", "j", "--root", "far", "--on", &cluster.address])[0];
+    for table in spills::TABLES {
+        let load = spills::load(record, table);
+        assert!(load["bytes_spilled"].as_u64() > Some(1 << 20), "{table}: {load}");
+        assert!(cells(&project, "local", table) == cells(&project, "far", table), "{table} has other cells");
+    }
+    assert!(project.files("scratch").is_empty());
 }
 
 /// A job with most that a job may have: rejected rows, a derived table, checks, a Delta log, parts of several files, a table

@@ -9,7 +9,8 @@ use crate::harness::system::{Mount, mount};
 
 const READINGS: u64 = 150_000;
 const METERS: u64 = 20_000;
-const TABLES: [&str; 8] = ["DAYS", "TALL", "MINUTES", "FLEET", "VERSIONS", "BLOBS", "SUMS", "LAST"];
+/// The tables of [`project`].
+pub const TABLES: [&str; 8] = ["DAYS", "TALL", "MINUTES", "FLEET", "VERSIONS", "BLOBS", "SUMS", "LAST"];
 
 /// A table for each kind of layout.
 const JOB: &str = r#"
@@ -73,7 +74,7 @@ columns = [
 "#;
 
 /// Readings of two days in no order, some of them twice with other values, some without a note.
-fn readings() -> String {
+pub fn readings() -> String {
     let mut text = String::from("meter,site,ts,v,note\n");
     let mut state = 42u64;
     let mut draw = |below: u64| {
@@ -95,13 +96,15 @@ fn readings() -> String {
     text
 }
 
-fn project(text: &str) -> Project {
+/// A job with these readings, which [`readings`] makes.
+pub fn project(text: &str) -> Project {
     let project = Project::new("j", JOB);
     project.write("in/a.csv", text);
     project
 }
 
-fn load<'a>(record: &'a Value, table: &str) -> &'a Value {
+/// What a record says of the load of a table.
+pub fn load<'a>(record: &'a Value, table: &str) -> &'a Value {
     record["loads"].as_array().unwrap().iter().find(|load| load["table"] == table).unwrap()
 }
 

@@ -281,6 +281,10 @@ pub struct Executor {
     /// Approximate memory budget of a unit of work, such as 1GiB
     #[arg(long, value_name = "SIZE", default_value = DEFAULT_MEMORY_TEXT.as_str(), value_parser = parse_memory)]
     pub memory: u64,
+    /// Folder for temporary files, which a load writes if its cells take more than that [default: the root if it is a folder,
+    /// else the system's folder for temporary files]
+    #[arg(long, value_name = "DIR", value_parser = Here("a folder for temporary files"))]
+    pub temp_dir: Option<PathBuf>,
     /// Time between two heartbeats to the scheduler
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_age)]
     pub heartbeat: i64,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tidetable_cluster::{ExecutorOptions, SchedulerOptions, TlsFiles, run_executor, run_scheduler};
 use tidetable_job::Project;
-use tidetable_runner::Worker;
+use tidetable_runner::{Worker, WorkerOptions};
 use tokio::runtime::{Builder, Runtime};
 
 /// The clock stands still: nothing depends on it.
@@ -40,7 +40,7 @@ fn start(dir: &Path) -> Cluster {
     let address = format!("ballista://{}", heard.recv().unwrap());
     for name in ["one", "two"] {
         let project = Project::find(dir).unwrap();
-        let about = (name.to_owned(), 64 << 20);
+        let about = WorkerOptions { name: name.to_owned(), memory: 64 << 20, temp_dir: None };
         let worker = Worker::open(project, about, queries.handle().clone(), clock).unwrap();
         let options = ExecutorOptions {
             scheduler: address.clone(),

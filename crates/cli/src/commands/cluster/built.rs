@@ -10,14 +10,14 @@ use tidetable_cluster::{
 };
 use tidetable_ingest::MIN_LOAD_MEMORY;
 use tidetable_job::Project;
-use tidetable_runner::Worker;
 use tidetable_runner::run::machine;
 use tidetable_runner::units::UnitCarrier;
-use tidetable_runner::{UlidIds, runtime};
+use tidetable_runner::{UlidIds, Worker, WorkerOptions, runtime};
 use tidetable_store::{Ids, ulid_text};
 
 use crate::args::maintenance::Certificates;
 use crate::args::{Executor, Global, Scheduler};
+use crate::commands::run::options::writable;
 use crate::commands::{clock, project};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
@@ -143,7 +143,9 @@ pub fn executor(global: &Global, args: &Executor) -> Result<(), CliError> {
     // Of queries and requests: units wait for them on threads of the other runtime.
     let queries = runtime()?;
     let root = project.root.clone();
-    let worker = Worker::open(project, (name.clone(), args.memory), queries.handle().clone(), clock)?;
+    let temp_dir = args.temp_dir.clone().map(writable).transpose()?;
+    let units_by = WorkerOptions { name: name.clone(), memory: args.memory, temp_dir };
+    let worker = Worker::open(project, units_by, queries.handle().clone(), clock)?;
 
     let options = ExecutorOptions {
         scheduler: scheduler.clone(),

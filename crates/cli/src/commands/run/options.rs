@@ -64,7 +64,10 @@ impl ExecutionOptions {
 }
 
 /// The folder, if temporary files can be made in it.
-fn writable(folder: PathBuf) -> Result<PathBuf, CliError> {
+///
+/// # Errors
+/// If none can.
+pub fn writable(folder: PathBuf) -> Result<PathBuf, CliError> {
     match tempfile::tempfile_in(&folder) {
         Ok(_) => Ok(folder),
         Err(source) => Err(CliError::TempDir { folder: folder.display().to_string(), source }),
