@@ -17,6 +17,7 @@ use tidetable_layout::FieldType;
 
 use crate::content_hash::ContentHash;
 use crate::error::SourceError;
+use crate::format::Format;
 use crate::reject::Rejected;
 use crate::spec::{ColumnSpec, CsvOptions, MaxRejected, SourceSpec};
 use crate::storage::{InputFile, Storage};
@@ -208,6 +209,26 @@ fn empty_files_have_no_rows_and_headers_are_checked() {
     let twice = read_named("a.csv", b"meter,ts,kwh,ts\n", &spec()).err().unwrap();
     assert!(matches!(twice, SourceError::DuplicateColumn { .. }));
     assert!(matches!(read_named("a.csv", b"meter,\"ts\n", &spec()), Err(SourceError::HeaderQuote { .. })));
+}
+
+#[test]
+fn blank_lines_and_repeated_headers_are_no_rows() {
+    let holds = |name: &str, text: &str, format: Format| {
+        let root = TempDir::new().unwrap();
+        std::fs::write(root.path().join(name), text).unwrap();
+        let storage = Storage::new(root.path().to_owned(), None);
+        let spec = SourceSpec { files: vec![name.to_owned()], format: Some(format), ..spec() };
+        storage.holds_rows(&spec, &storage.discover(&spec).unwrap()[0]).unwrap()
+    };
+    for text in ["", "\n", "meter,ts,kwh", "meter,ts,kwh\n\n", "meter,ts,kwh\nmeter,ts,kwh\n"] {
+        assert!(!holds("a.csv", text, Format::Csv), "{text:?}");
+    }
+    for text in ["", " ", " \n", "\t\n\r\n"] {
+        assert!(!holds("a.jsonl", text, Format::Json), "{text:?}");
+    }
+    // Rejected rows are rows.
+    assert!(holds("a.csv", "meter,ts,kwh\nx,y,z\n", Format::Csv));
+    assert!(holds("a.jsonl", "no json\n", Format::Json));
 }
 
 #[test]

@@ -57,6 +57,17 @@ fn inputs_that_lose_rows_and_patterns_without_a_file_are_warnings() {
     project.write("in/1.csv", "");
     let told = project.succeeds(&["run", "j", "--quiet"]).stderr;
     assert!(told.contains("warning: in/1.csv has no rows any more"), "{told}");
+    for no_rows in ["\n", "d,ts,v\nd,ts,v\n"] {
+        put(&project, "in/1.csv", &[("x", 1, 1), ("x", 2, 2)]);
+        project.ok(&["run", "j"]);
+        let rows = contents(&project);
+        project.write("in/1.csv", no_rows);
+        let told = project.succeeds(&["run", "j", "--quiet"]).stderr;
+        assert!(told.contains("warning: in/1.csv has no rows any more"), "{no_rows:?}: {told}");
+        assert_eq!(contents(&project), rows, "{no_rows:?}");
+        project.write("in/1.csv", "");
+        project.ok(&["run", "j"]);
+    }
     fs::remove_dir_all(project.path("in")).unwrap();
     let told = project.succeeds(&["run", "j", "--quiet"]).stderr;
     assert!(told.contains("warning: source") && told.contains("no file matches \"in/*.csv\""), "{told}");

@@ -114,25 +114,6 @@ impl Dialect {
         self.comment.is_some() && record.first().copied() == self.comment
     }
 
-    /// Whether whole records have one that is neither blank nor a comment.
-    pub fn holds_rows(&self, bytes: &[u8]) -> bool {
-        let mut at = 0;
-        while at < bytes.len() {
-            match self.scan(bytes, at, true) {
-                Scan::Record(end) => {
-                    let record = self.body(bytes.get(at..end).unwrap_or_default());
-                    if !record.is_empty() && !self.is_comment(record) {
-                        return true;
-                    }
-                    at = end;
-                }
-                Scan::Open { .. } => return true,
-                Scan::More => return false,
-            }
-        }
-        false
-    }
-
     /// Scans for the end of the record at `start`. With `whole`, `bytes` is the end of the input.
     pub fn scan(&self, bytes: &[u8], start: usize, whole: bool) -> Scan {
         let more = || if whole { Scan::Record(bytes.len()) } else { Scan::More };

@@ -148,15 +148,14 @@ impl Parser {
         Ok(ParsedChunk { index, batch, rows_read, rejected, origin, times, notes })
     }
 
-    /// Whether a chunk has any row, accepted or not.
-    pub(crate) fn holds_rows(&self, chunk: &Chunk) -> bool {
-        match (&self.plan, &chunk.body) {
-            (Plan::Csv(CsvPlan { dialect, .. }) | Plan::Json(JsonPlan { dialect, .. }), Body::Text { bytes, .. }) => {
-                dialect.holds_rows(bytes)
-            }
-            (Plan::Csv(_) | Plan::Json(_) | Plan::Parquet(_) | Plan::Arrow(_) | Plan::Avro(_), _) => {
-                chunk.rows_at_most() > 0
-            }
+    /// Whether a chunk has any row, accepted or not. Text is parsed for it: blank lines and repeated headers are no rows.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub(crate) fn holds_rows(&self, chunk: Chunk) -> Result<bool, SourceError> {
+        match &chunk.body {
+            Body::Text { .. } => Ok(self.parse(chunk)?.rows_read > 0),
+            Body::Parquet { .. } | Body::Batch(_) | Body::Avro(_) => Ok(chunk.rows_at_most() > 0),
         }
     }
 

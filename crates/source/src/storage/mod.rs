@@ -308,7 +308,7 @@ impl Storage {
         let mut reader = self.open(spec, input)?;
         let parser = reader.parser();
         while let Some(chunk) = reader.next().transpose()? {
-            if parser.holds_rows(&chunk) {
+            if parser.holds_rows(chunk)? {
                 return Ok(true);
             }
         }
