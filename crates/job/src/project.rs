@@ -12,6 +12,8 @@ use crate::file::{
 
 /// The file that marks the project directory.
 const MARK: &str = "tidetable.toml";
+/// The store of a project that does not name another.
+const ROOT: &str = "data";
 
 /// A directory with a tidetable.toml, which holds jobs, sources and, by default, the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +68,7 @@ impl Project {
 
         let (Root { place, storage, lease, cache }, cluster) = root.unwrap_or_default();
         // A place that is none was reported.
-        let place = place.unwrap_or_else(|| Location::Path("data".into()));
+        let place = place.unwrap_or_else(|| Location::Path(ROOT.into()));
         let root = resolve(&place, &dir);
         Ok(Self { dir, root, storage, lease, cache, cluster, start })
     }
@@ -77,6 +79,17 @@ impl Project {
         let (empty, storage, cache) = (String::new(), Vec::new(), CacheSettings::default());
         let bare = Self { dir, root: empty, storage, lease: None, cache, cluster: Cluster::default(), start };
         bare.with_root(Some(root))
+    }
+
+    /// The project that the absolute path `dir` becomes by a tidetable.toml of [`Self::first_settings`].
+    pub fn begin(dir: &Path) -> Self {
+        Self::of_store(dir, &Location::Path(ROOT.into()))
+    }
+
+    /// The path and the text of its tidetable.toml, if it has none.
+    pub fn first_settings(&self) -> Option<(PathBuf, String)> {
+        let path = self.dir.join(MARK);
+        (!path.exists()).then(|| (path, format!("root = \"{ROOT}\" # where tables and exports are\n")))
     }
 
     /// Overrides the store root by the option `--root` or the environment variable `TIDETABLE_ROOT`, if one is given and not

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tidetable_job::Job;
 use tidetable_job::scaffold::{Proposal, propose};
+use tidetable_job::{Job, Project, ProjectError};
 use tidetable_runner::runtime;
 use tidetable_source::Storage;
 
@@ -24,7 +24,12 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
         return advise(global, &Advise::for_new(&args.job, &args.from, queries, args.timezone));
     }
 
-    let project = project(global)?;
+    let project = match project(global) {
+        Err(CliError::Project(ProjectError::NotFound { start })) => {
+            Project::begin(&start).with_root(global.root.as_ref())
+        }
+        found => found?,
+    };
     let runtime = runtime()?;
     let proposal = match super::bigtable::new::proposal(args, runtime.handle())? {
         Some(proposal) => proposal,

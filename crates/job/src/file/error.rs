@@ -63,7 +63,9 @@ pub enum JobError {
 pub enum ProjectError {
     /// No tidetable.toml in the directory or one above it.
     #[error("no tidetable.toml in {} or a folder above it", .start.display())]
-    #[diagnostic(help("create one in the project's folder, with the line: root = \"data\""))]
+    #[diagnostic(help(
+        "`tidetable new` makes a project of the current folder, as does a tidetable.toml with the line: root = \"data\""
+    ))]
     NotFound {
         /// Where the search began.
         start: PathBuf,

@@ -124,7 +124,8 @@ pub fn propose(
 }
 
 impl Proposal {
-    /// Writes the job file and its queries into jobs/JOB/; with `force` it overwrites existing ones.
+    /// Writes the job file and its queries into jobs/JOB/; with `force` it overwrites existing ones. A folder that is no project
+    /// becomes one.
     ///
     /// # Errors
     /// [`ProposeError::Exists`] if one exists, before anything is written; [`ProposeError::Invalid`] if the job has mistakes:
@@ -133,6 +134,8 @@ impl Proposal {
         let folder = project.dir.join("jobs").join(&self.job);
         let single = project.dir.join("jobs").join(format!("{}.toml", self.job));
         let mut files: Vec<_> = self.queries.iter().map(|(name, sql)| (folder.join(name), sql)).collect();
+        let settings = project.first_settings();
+        files.extend(settings.iter().map(|(path, text)| (path.clone(), text)));
         // Last, since this file makes it a job.
         files.push((folder.join("job.toml"), &self.text));
         let there = files.iter().map(|(path, _)| path).find(|path| path.exists()).filter(|_| !force);

@@ -264,7 +264,13 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
     if !sample.left_out.is_empty() {
         notes.push(format!("Not read: {}.", sample.left_out.join(", ")));
     }
-    if !sample.unnamed.is_empty() {
+    if !sample.spec.csv.header {
+        notes.push(
+            "The first line holds values, so the files have no header, and columns are called by their place \
+             (`csv.header`): rename them here, in this order."
+                .to_owned(),
+        );
+    } else if !sample.unnamed.is_empty() {
         notes.push(format!("Without a name in the file, and called by its place: {}.", sample.unnamed.join(", ")));
     }
     match sample.spec.csv.skip {
@@ -374,6 +380,13 @@ fn column_notes(draft: &Draft<'_>, found: &SampleColumn, column: &ColumnSpec) ->
             odd.count,
             cut(&odd.first),
             odd.line
+        ));
+    }
+    if let Some(unit) = &found.unit {
+        let (quoted, unit) = (identifier(name), unit.replace('\'', "''"));
+        notes.push(format!(
+            "{name}: numbers with '{unit}', read as text; `derive` makes numbers of them: \
+             cast(replace({quoted}, '{unit}', '') as double)."
         ));
     }
     if let Some(value) = &found.rewritten {
@@ -519,7 +532,7 @@ fn records(text: &mut String, draft: &Draft<'_>) {
 
 fn csv(text: &mut String, draft: &Draft<'_>) {
     let spec = &draft.sample.spec;
-    let CsvOptions { delimiter, quote, escape, skip, null, comment, decimal_comma, .. } = &spec.csv;
+    let CsvOptions { delimiter, quote, escape, skip, header, null, comment, decimal_comma } = &spec.csv;
     if !spec.format.is_some_and(Format::is_text) {
         return;
     }
@@ -535,6 +548,9 @@ fn csv(text: &mut String, draft: &Draft<'_>) {
     }
     if let Some(escape) = escape {
         options.push(format!("escape = {}", quoted(&char::from(*escape).to_string())));
+    }
+    if !header {
+        options.push("header = false".to_owned());
     }
     if *skip > 0 {
         options.push(format!("skip = {skip}"));

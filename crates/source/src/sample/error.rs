@@ -22,17 +22,6 @@ pub enum SampleError {
         /// File.
         path: String,
     },
-    /// The line of the header holds values.
-    #[error(
-        "{path}: {} holds values like those below it; put a line with the names of the columns first",
-        line_name(line)
-    )]
-    NoHeader {
-        /// File.
-        path: String,
-        /// The line, from 1.
-        line: u64,
-    },
     /// Nothing separates columns.
     #[error("{path}: the first line has one column only; separate columns by a comma, semicolon, tab or `|`")]
     OneColumn {
@@ -75,8 +64,4 @@ pub enum SampleError {
         /// Rows sampled.
         rows: u64,
     },
-}
-
-fn line_name(line: &u64) -> String {
-    if *line == 1 { "the first line".to_owned() } else { format!("line {line}") }
 }

@@ -61,18 +61,21 @@ pub(super) struct Kin {
 
 impl Storage {
     /// The largest group of `inputs` that one declaration reads.
-    pub(super) fn kin(&self, inputs: &[InputFile], zone: Option<Tz>) -> Result<Kin, SampleError> {
+    pub(super) fn kin(&self, header: bool, inputs: &[InputFile], zone: Option<Tz>) -> Result<Kin, SampleError> {
         let mut files = SampledFiles { looked_at_all: inputs.len() <= LOOKED_AT, ..SampledFiles::default() };
         let mut found: Vec<(&InputFile, Declared)> = Vec::new();
         let mut first_error = None;
         for input in spread(inputs, LOOKED_AT) {
-            match self.declared(input, zone) {
+            match self.declared(header, input, zone) {
                 Ok(declared) => found.push((input, declared)),
                 Err(error) => {
                     files.unlike.push(UnlikeFile { path: input.path.clone(), why: error.to_string() });
                     first_error = first_error.or(Some(error));
                 }
             }
+        }
+        if header && found.iter().any(|(_, declared)| !declared.spec.csv.header) {
+            return self.kin(false, inputs, zone);
         }
         let kin_of = |declared: &Declared| found.iter().filter(|(_, other)| are_alike(declared, other)).count();
         let largest = found.iter().map(|(_, declared)| kin_of(declared)).enumerate();
@@ -216,6 +219,18 @@ mod tests {
         assert!(found.files.unlike[0].why.contains("id, name, place"));
         assert_eq!(found.files.sampled, ["in/1.csv", "in/2.csv"]);
         assert_eq!(found.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 4);
+    }
+
+    #[test]
+    fn files_without_a_header_are_of_a_kind() {
+        let found = sample(&[
+            ("in/1.csv", "2021-04-01T00:00:00Z,a,1\n2021-04-01T00:01:00Z,a,2\n2021-04-01T00:02:00Z,a,2\n"),
+            ("in/2.csv", "2021-04-02T00:00:00Z,a,7\n2021-04-02T00:01:00Z,b,7\n2021-04-02T00:02:00Z,b,8\n"),
+        ])
+        .unwrap();
+        assert_eq!(found.files.sampled, ["in/1.csv", "in/2.csv"]);
+        assert_eq!(found.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 6);
+        assert_eq!(kind(&found, "column_1"), FieldType::Timestamp);
     }
 
     #[test]

@@ -58,7 +58,10 @@ pub(super) fn infer(
         });
     // Eight digits can be a day, if the column's name suggests it.
     let digits = times::of_digits(name, column, &csv, zone);
-    let found = digits.or(found).or_else(|| times::of_text(name, column, &csv, zone));
+    let found = digits
+        .or(found)
+        .or_else(|| times::of_text(name, column, &csv, zone))
+        .or_else(|| times::of_intervals(name, column, &csv, zone));
     let rewritten = forms.and_then(|forms| forms.rewritten);
     found.map_or_else(
         || Candidate { apart, ..text() },

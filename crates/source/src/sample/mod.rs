@@ -95,6 +95,8 @@ pub struct SampleColumn {
     pub rewritten: Option<String>,
     /// Two texts that are one number, so that the column stays text: versions such as 1.1 and 1.10.
     pub apart: Option<(String, String)>,
+    /// Of text that is numbers with a unit: the unit.
+    pub unit: Option<String>,
     /// Whether its commas could be the other separator too, and the first value with one.
     pub ambiguous_comma: Option<String>,
     /// The first value.
@@ -148,11 +150,16 @@ impl Storage {
     /// # Errors
     /// As [`Self::sample`]. A file that is not like the others is no error: see [`SampledFiles::unlike`].
     pub fn sample_files(&self, inputs: &[InputFile], zone: Option<Tz>) -> Result<Sample, SampleError> {
-        let Kin { declared, read, mut files } = self.kin(inputs, zone)?;
+        self.sample_below(true, inputs, zone)
+    }
+
+    /// As [`Self::sample_files`], of CSV with a header or without one. A header that holds values is none.
+    fn sample_below(&self, header: bool, inputs: &[InputFile], zone: Option<Tz>) -> Result<Sample, SampleError> {
+        let Kin { declared, read, mut files } = self.kin(header, inputs, zone)?;
         let Declared { mut spec, mut left_out, encoding, path_columns, mut unnamed } = declared;
         let path = spec.files.first().cloned().unwrap_or_default();
         let is_text = spec.format.is_none_or(Format::is_text);
-        let has_header = spec.format.is_none_or(|format| format == Format::Csv);
+        let has_header = spec.format.is_none_or(|format| format == Format::Csv) && spec.csv.header;
 
         let mut written = self.pass(&spec, &read)?;
         while let Some(column) = take_unreadable(&mut spec, &written) {
@@ -160,7 +167,11 @@ impl Storage {
             written = self.pass(&spec, &read)?;
         }
         enough(&path, &written, encoding)?;
-        let idle = head::unnamed::take_idle(&mut unnamed, &mut spec, &written.batches);
+        // Without a header, columns are matched by their place: all are declared.
+        let idle = match has_header {
+            true => head::unnamed::take_idle(&mut unnamed, &mut spec, &written.batches),
+            false => Vec::new(),
+        };
         if !idle.is_empty() {
             let place = |name: &String| name.trim_start_matches("column_").to_owned();
             left_out.extend(idle.iter().map(|name| format!("column {} (it has no name)", place(name))));
@@ -181,7 +192,7 @@ impl Storage {
             }
         }
         if has_header && kinds::header_is_data(&spec) {
-            return Err(SampleError::NoHeader { path, line: spec.csv.skip + 1 });
+            return self.sample_below(false, inputs, zone);
         }
 
         let line = written.origins.first().map_or(0, |origin| origin.line(0));
@@ -218,8 +229,8 @@ impl Storage {
         })
     }
 
-    /// What the beginning of a file declares: text columns of CSV, typed ones of Parquet.
-    fn declared(&self, input: &InputFile, zone: Option<Tz>) -> Result<Declared, SampleError> {
+    /// What the beginning of a file declares: text columns of CSV, which may have a header, typed ones of Parquet.
+    fn declared(&self, header: bool, input: &InputFile, zone: Option<Tz>) -> Result<Declared, SampleError> {
         let path = &input.path;
         let mut spec = SourceSpec { files: vec![path.clone()], format: Some(input.format), ..SourceSpec::default() };
         let mut encoding = "latin1";
@@ -232,14 +243,18 @@ impl Storage {
                     // Tells where lines end differently.
                     self.open(&spec, input)?;
                 }
-                if let Some(column) = twice(&head.names) {
+                spec.csv.header = header;
+                if let Some(column) = twice(&head.names).filter(|_| header) {
                     let is_value = column.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
-                    return Err(match is_value {
-                        true => SampleError::NoHeader { path: path.clone(), line: spec.csv.skip + 1 },
-                        false => SourceError::DuplicateColumn { path: path.clone(), column: column.clone() }.into(),
-                    });
+                    if !is_value {
+                        return Err(SourceError::DuplicateColumn { path: path.clone(), column: column.clone() }.into());
+                    }
+                    spec.csv.header = false;
                 }
                 let mut names = head.names;
+                if !spec.csv.header {
+                    names.iter_mut().for_each(String::clear);
+                }
                 let without_name = name_by_place(&mut names);
                 unnamed.extend(without_name.iter().filter_map(|at| names.get(*at).cloned()));
                 spec.columns = names.into_iter().map(|name| ColumnSpec::new(name, FieldType::Text)).collect();
@@ -350,7 +365,10 @@ fn refine_text(spec: &mut SourceSpec, pass: &Pass, zone: Option<Tz>) -> Vec<Samp
             .also
             .filter(|_| is_number)
             .and_then(|_| candidate::values(&values).find(|value| value.contains(',')).map(str::to_owned));
+        let there = candidate::values(&values).filter(|value| !value.is_empty());
+        let unit = if found.spec.kind == FieldType::Text { numbers::unit::unit_of(there) } else { None };
         columns.push(SampleColumn {
+            unit,
             odd: odd_values(&odd),
             words: words.map(|words| null_words(&words, count)),
             nearly,

@@ -107,13 +107,45 @@ fn dialects() {
 }
 
 #[test]
+fn intervals_stand_for_their_start() {
+    let format_of = |name: &str, values: [&str; 3]| {
+        let rows: String = values.iter().enumerate().map(|(at, value)| format!("\"{value}\",{at}.5\n")).collect();
+        let found = sample_of("a.csv", format!("{name},v\n{rows}").as_bytes()).unwrap();
+        (found.spec.columns[0].kind, found.spec.columns[0].format.clone())
+    };
+    let hours = ["31.01.2020 23:00", "01.02.2020 00:00", "01.02.2020 01:00", "01.02.2020 02:00"];
+    let mtu = [0, 1, 2].map(|at| format!("{} - {}", hours[at], hours[at + 1]));
+    let timestamp = |format: &str| (FieldType::Timestamp, Some(format.to_owned()));
+    assert_eq!(format_of("MTU (CET/CEST)", mtu.each_ref().map(String::as_str)), timestamp("%d.%m.%Y %H:%M - %*"));
+    assert_eq!(format_of("Start / End", ["2020-01-01T00:00Z/2020-01-01T01:00Z"; 3]), timestamp("%Y-%m-%dT%H:%MZ/%*"));
+    let (kind, format) =
+        format_of("week", ["2020-01-06 - 2020-01-12", "2020-01-13 - 2020-01-19", "2020-01-20 - 2020-01-26"]);
+    assert_eq!((kind, format.as_deref()), (FieldType::Date, Some("%Y-%m-%d - %*")));
+    // Pairs of codes are text.
+    assert_eq!(format_of("pair", ["123456/654321", "123456/654322", "123457/654321"]).0, FieldType::Text);
+}
+
+#[test]
+fn a_header_that_holds_values_is_none() {
+    let found = sample_of("a.csv", b"2020-01-01,1,x\n2020-01-02,2,y\n2020-01-03,3,z\n").unwrap();
+    let columns: Vec<_> = found.spec.columns.iter().map(|column| (column.name.as_str(), column.kind)).collect();
+    assert_eq!(columns, [("column_1", FieldType::Date), ("column_2", FieldType::Int64), ("column_3", FieldType::Text)]);
+    assert!(!found.spec.csv.header);
+    assert_eq!(found.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 3, "the first line is a row");
+
+    // One number twice in the first line, empty columns and numbers of rows: places count.
+    let found = sample_of("a.csv", b"1,0.5,0.5,,2020-01-01\n2,0.5,0.75,,2020-01-02\n").unwrap();
+    assert_eq!(found.spec.columns.len(), 5);
+    assert_eq!(found.spec.columns[4].kind, FieldType::Date);
+}
+
+#[test]
 fn what_shows_too_little() {
     let error = |bytes: &[u8]| sample_of("a.csv", bytes).unwrap_err().to_string();
     assert!(error(b"").contains("no rows"));
     assert!(error(b"\n \n").contains("no rows"));
     assert!(error(b"ts,v\n").contains("no rows"));
     assert!(error(b"ts,v\n2020-01-01,1\n").contains("one row only"));
-    assert!(error(b"2020-01-01,1,x\n2020-01-02,2,y\n2020-01-03,3,z\n").contains("first line holds values"));
     assert!(error(b"value\n1\n2\n").contains("one column only"));
     assert!(error(b"ts,name\n2020-01-01,Jos\xE9\n2020-01-02,x\n").contains("line 2: not UTF-8"));
     assert!(error(b"\xFF\xFEt\0s\0,\0v\0\n\0").contains("this is UTF-16 text"));

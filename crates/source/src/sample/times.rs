@@ -16,12 +16,12 @@ use crate::value::blanks::trimmed_text;
 use crate::value::notation::Notation;
 
 /// Words in the names of time columns.
-const WORDS: [&str; 14] = [
+const WORDS: [&str; 17] = [
     "time", "date", "epoch", "created", "updated", "recorded", "observed", "measured", "utc", "when", "day", "start",
-    "month", "period",
+    "month", "period", "zeit", "fecha", "horodat",
 ];
 /// Complete names of time columns.
-const NAMES: [&str; 6] = ["ts", "t", "dt", "at", "unix", "datum"];
+const NAMES: [&str; 11] = ["ts", "t", "dt", "at", "unix", "datum", "hora", "heure", "ora", "tijd", "czas"];
 
 /// Epoch units, with the range of numbers for times from 1990 to 2100.
 const EPOCHS: [(&str, i64, i64); 4] = [
@@ -32,7 +32,10 @@ const EPOCHS: [(&str, i64, i64); 4] = [
 ];
 
 /// Words in the names of columns that hold the days of a spreadsheet.
-const SPREADSHEET: [&str; 6] = ["date", "datetime", "timestamp", "excel", "serial", "datum"];
+const SPREADSHEET: [&str; 10] =
+    ["date", "datetime", "timestamp", "excel", "serial", "datum", "zeitpunkt", "zeitstempel", "fecha", "horodat"];
+/// What stands between the start and the end of an interval.
+const BETWEEN_ENDS: [&str; 6] = [" - ", " – ", " to ", " bis ", "/", "--"];
 /// Days of a spreadsheet of the years 1982 to 2064.
 const SPREADSHEET_DAYS: std::ops::Range<i64> = 30_000..60_000;
 
@@ -95,7 +98,7 @@ pub(super) fn of_ranges(name: &str, ranges: &[(i64, i64)]) -> Option<Candidate> 
 
 /// `201801`, `20180131` and `20180131134500`, where the name says that it is a time.
 pub(super) fn of_digits(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Option<Candidate> {
-    let first = values(column).find(|value| !value.is_empty() && !csv.null.iter().any(|null| null == value))?;
+    let first = there(column, csv).next()?;
     if !named_so(name) || !is_digits(first) {
         return None;
     }
@@ -117,20 +120,32 @@ fn of_format(column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>, spec: 
 
 /// Text that is times or days.
 pub(super) fn of_text(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Option<Candidate> {
-    let there = || values(column).filter(|value| !value.is_empty() && !csv.null.iter().any(|null| null == value));
-    let first = there().next().filter(|value| is_like_time(value))?;
+    let first = there(column, csv).next().filter(|value| is_like_time(value))?;
     let sample = StringArray::from(vec![first]);
     let rfc_3339 = ColumnSpec::new(name, FieldType::Timestamp);
-    let is_rfc_3339 = fits(&rfc_3339, &[&sample], csv) && fits(&rfc_3339, column, csv);
-    let of_rfc_3339 = || {
-        let without_offset = !there().all(has_offset);
-        let timezone = zone.filter(|_| without_offset);
-        Candidate { without_offset, ..Candidate::plain(ColumnSpec { timezone, ..rfc_3339.clone() }) }
-    };
-    // Times that lack seconds or have a comma have formats that say so, unless they differ among themselves.
-    if is_rfc_3339 && there().all(has_seconds) {
-        return Some(of_rfc_3339());
+    if !fits(&rfc_3339, &[&sample], csv) || !fits(&rfc_3339, column, csv) {
+        return of_formats(name, column, csv, zone);
     }
+
+    // Times that lack seconds or have a comma have formats that say so, unless they differ among themselves.
+    let has_all = there(column, csv).all(has_seconds);
+    let of_a_format = if has_all { None } else { of_formats(name, column, csv, zone) };
+    Some(of_a_format.unwrap_or_else(|| {
+        let without_offset = !there(column, csv).all(has_offset);
+        let timezone = zone.filter(|_| without_offset);
+        Candidate { without_offset, ..Candidate::plain(ColumnSpec { timezone, ..rfc_3339 }) }
+    }))
+}
+
+/// The values of a column that are not null.
+fn there<'a>(column: &'a [&StringArray], csv: &'a CsvOptions) -> impl Iterator<Item = &'a str> + Clone {
+    values(column).filter(|value| !value.is_empty() && !csv.null.iter().any(|null| null == value))
+}
+
+/// Text that is times or days in one of the formats that are tried.
+fn of_formats(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Option<Candidate> {
+    let first = there(column, csv).next()?;
+    let sample = StringArray::from(vec![first]);
     let mut fitting = formats::all()
         .iter()
         .map(|(kind, format, offset)| {
@@ -141,7 +156,7 @@ pub(super) fn of_text(name: &str, column: &[&StringArray], csv: &CsvOptions, zon
             (ColumnSpec { format, timezone, ..ColumnSpec::new(name, *kind) }, *offset)
         })
         .filter(|(spec, _)| fits(spec, &[&sample], csv) && fits(spec, column, csv));
-    let Some((spec, offset)) = fitting.next() else { return is_rfc_3339.then(of_rfc_3339) };
+    let (spec, offset) = fitting.next()?;
     // Day or month first: what happened lies closer together when it is read right, unless it is the first of each month.
     let width = |spec: &ColumnSpec| {
         let is_monthly = of_first_days(spec, column, csv);
@@ -156,6 +171,33 @@ pub(super) fn of_text(name: &str, column: &[&StringArray], csv: &CsvOptions, zon
     let without_offset = spec.kind == FieldType::Timestamp && !offset;
     let timezone = spec.timezone.or(zone.filter(|_| without_offset));
     Some(Candidate { also, without_offset, ..Candidate::plain(ColumnSpec { timezone, ..spec }) })
+}
+
+/// Text that is intervals, such as `01.01.2020 00:00 - 01.01.2020 01:00`: each stands for its start.
+pub(super) fn of_intervals(
+    name: &str,
+    column: &[&StringArray],
+    csv: &CsvOptions,
+    zone: Option<Tz>,
+) -> Option<Candidate> {
+    let first = there(column, csv).next()?;
+    let between = BETWEEN_ENDS.iter().find(|between| start_of(first, between).is_some())?;
+    let starts: Option<Vec<&str>> = there(column, csv).map(|value| start_of(value, between)).collect();
+    let found = of_formats(name, &[&StringArray::from(starts?)], csv, zone)?;
+
+    let whole = |format: Option<String>| Some(format!("{}{between}%*", format.as_deref().unwrap_or("%Y-%m-%d")));
+    let also = found.also.clone().and_then(|also| whole(Some(also)));
+    let spec = ColumnSpec { format: whole(found.spec.format.clone()), ..found.spec.clone() };
+    fits(&spec, column, csv).then_some(Candidate { spec, also, ..found })
+}
+
+/// The start of an interval whose two ends are written alike.
+fn start_of<'a>(value: &'a str, between: &str) -> Option<&'a str> {
+    let length = value.len().checked_sub(between.len())? / 2;
+    let (start, rest) = value.split_at_checked(length)?;
+    let end = rest.strip_prefix(between)?;
+    let is_alike = |(one, other): (u8, u8)| one.is_ascii_digit() == other.is_ascii_digit();
+    (is_like_time(start) && start.len() == end.len() && start.bytes().zip(end.bytes()).all(is_alike)).then_some(start)
 }
 
 /// The indices of values that are no times in the format of the others, at most `most`.

@@ -11,10 +11,13 @@ use crate::time::zone_names::ZoneName;
 pub enum FormatFault {
     /// An unknown item.
     #[error(
-        "%{0} is not read; use Y y q m b B d e a A H I p M S f 3f 6f 9f .f z Z s F T R, or s, ms, us, ns for epoch numbers, \
-         or excel for its days"
+        "%{0} is not read; use Y y q m b B d e a A H I p M S f 3f 6f 9f .f z Z s F T R, * for all that follows, or s, ms, \
+         us, ns for epoch numbers, or excel for its days"
     )]
     Item(String),
+    /// Something behind `%*`.
+    #[error("%* stands for all that follows: nothing goes behind it")]
+    BehindRest,
     /// A `%` at the end.
     #[error("it ends in %; write %% for a percent sign")]
     Unfinished,
@@ -150,6 +153,8 @@ pub(super) enum Item {
     Separator,
     /// Seconds since the epoch, in UTC.
     Epoch,
+    /// All that follows, at least one character: the end of an interval, say.
+    Rest,
 }
 
 /// RFC 3339; unless `is_strict`, seconds may be left out, and a comma may precede the fraction, as in ISO 8601.
@@ -198,6 +203,7 @@ pub(super) fn compile(text: &str) -> Result<Vec<Item>, FormatFault> {
             "z" | ":z" => items.push(Item::Offset),
             "Z" => items.push(Item::ZoneName),
             "s" => items.push(Item::Epoch),
+            "*" => items.push(Item::Rest),
             "F" => items.extend(compile("%Y-%m-%d")?),
             "T" => items.extend(compile("%H:%M:%S")?),
             "R" => items.extend(compile("%H:%M")?),
@@ -211,6 +217,9 @@ pub(super) fn compile(text: &str) -> Result<Vec<Item>, FormatFault> {
 
 /// Checks that a format determines a time: years, quarters and months stand for their start.
 pub(super) fn check(items: &[Item]) -> Result<(), FormatFault> {
+    if items.iter().rev().skip(1).any(|item| *item == Item::Rest) {
+        return Err(FormatFault::BehindRest);
+    }
     let has = |wanted: &[Item]| wanted.iter().any(|item| items.contains(item));
     let (year, month) = (has(&[Item::Year, Item::ShortYear]), has(&[Item::Month, Item::MonthName, Item::EnglishMonth]));
     let day = year && month && has(&[Item::Day]);
@@ -325,6 +334,8 @@ pub(super) fn read(items: &[Item], text: &[u8]) -> Option<(Moment, bool)> {
                 epoch = Some(if negative { -count } else { count });
                 rest = after;
             }
+            Item::Rest if rest.is_empty() => return None,
+            Item::Rest => rest = b"",
         }
     }
     if !rest.is_empty() {

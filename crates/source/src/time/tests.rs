@@ -66,6 +66,14 @@ fn rfc_3339() {
 }
 
 #[test]
+fn the_end_of_an_interval_is_not_read() {
+    let format = Some("%d.%m.%Y %H:%M - %*");
+    assert_eq!(micros(format, None, "01.02.2020 23:00 - 02.02.2020 00:00"), instant("2020-02-01T23:00:00Z"));
+    assert_eq!(micros(format, None, "01.02.2020 23:00 - "), Err(TimeFault::Form));
+    assert_eq!(micros(format, None, "01.02.2020 23:00"), Err(TimeFault::Form));
+}
+
+#[test]
 fn times_that_queries_cannot_work_with() {
     for (format, text) in [
         (None, "0000-03-01T00:00:00Z"),
@@ -214,6 +222,7 @@ fn formats() {
     assert_eq!(micros(Some("%Y-%m"), None, "1995-13"), Err(TimeFault::Form));
     let fault = |format| TimeRule::timestamp(Some(format), None, false).unwrap_err();
     assert_eq!(fault("%Q"), FormatFault::Item("Q".to_owned()));
+    assert_eq!(fault("%Y-%m-%d%*%H"), FormatFault::BehindRest);
     assert_eq!(fault("%Y %"), FormatFault::Unfinished);
     for no_moment in ["%Y-%m %H", "%m-%d", "%Y %d", "%Y-%m Q%q", "%H:%M", "plain"] {
         assert_eq!(fault(no_moment), FormatFault::NoDay, "{no_moment}");

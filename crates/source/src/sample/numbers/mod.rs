@@ -2,3 +2,4 @@
 
 pub(in crate::sample) mod forms;
 pub(in crate::sample) mod notation;
+pub(in crate::sample) mod unit;
