@@ -284,7 +284,11 @@ fn cannot_be_rebuilt(table: &str, owed: &OwedRecord) -> String {
         Some((first, rest)) => (first.as_str(), rest.len()),
         None => ("", 0),
     };
-    let more = if others > 0 { format!(" and {others} more inputs") } else { String::new() };
+    let more = match others {
+        0 => String::new(),
+        1 => " and 1 more input".to_owned(),
+        _ => format!(" and {others} more inputs"),
+    };
     format!("window {window} of {table} cannot be rebuilt without the missing {first}{more}")
 }
 

@@ -438,7 +438,10 @@ fn advice(error: &BucketError) -> &'static str {
 }
 
 fn did_you_mean(hint: Option<&str>) -> String {
-    hint.map_or_else(|| "; correct `columns` or the file".to_owned(), |hint| format!("; did you mean {hint:?}?"))
+    hint.map_or_else(
+        || "; correct `columns` or the file; with schema = \"evolve\" it is null there".to_owned(),
+        |hint| format!("; did you mean {hint:?}?"),
+    )
 }
 
 /// The name in `header` that `wanted` is most likely a typo of.

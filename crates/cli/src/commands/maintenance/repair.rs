@@ -49,7 +49,8 @@ pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
 fn owed(plan: &RepairPlan) -> Option<String> {
     let (first, rest) = plan.gone.split_first()?;
     let (is, it) = if rest.is_empty() { ("is", "it") } else { ("are", "them") };
-    let others = if rest.is_empty() { String::new() } else { format!(" and {} more inputs", rest.len()) };
+    let others =
+        if rest.is_empty() { String::new() } else { format!(" and {}", count(rest.len() as u64, "more input")) };
     let windows: Vec<String> =
         plan.stuck().into_iter().map(|start| window_name(plan.version().table.spec.window, start)).collect();
     let windows: Vec<&str> = windows.iter().map(String::as_str).collect();

@@ -199,7 +199,7 @@ fn published(store: &Store) -> Result<Vec<OtherFile>, CliError> {
                 let damage = match listed.verify(blobs, &path) {
                     Ok(FileState::Missing) => "it is missing".to_owned(),
                     Ok(FileState::Another) if list.is_older_than(blobs, &path)? => format!(
-                        "it is newer than its list: a run replaced it and stopped before it wrote the list, as on a full disk, \
+                        "it is newer than its list: a run replaced it and stopped before it wrote the list, killed or on a full disk, \
                          or it was exchanged since; `tidetable run {}` publishes and lists it again",
                         list.job
                     ),

@@ -266,7 +266,7 @@ impl Diagnosis {
                 let damage = match blobs.stat(&path)? {
                     Some(found) if found.bytes == file.bytes => continue,
                     Some(found) if file.is_other_file(found) && list.is_older_than(blobs, &path)? => {
-                        "it is newer than its list: a run replaced it and stopped before it wrote the list, as on a full disk, or it \
+                        "it is newer than its list: a run replaced it and stopped before it wrote the list, killed or on a full disk, or it \
                          was exchanged since"
                             .to_owned()
                     }
