@@ -1,5 +1,6 @@
-//! The storage at a place of the command line.
+//! Places of the command line: storage, and folders.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tidetable_blobs::Blobs;
@@ -23,4 +24,14 @@ pub fn storage_at(place: &Location) -> Result<Arc<dyn Blobs>, CliError> {
         (Location::Bucket(_), project) => project?,
     };
     Ok(open_location(&project, place)?)
+}
+/// The folder, if temporary files can be made in it.
+///
+/// # Errors
+/// If none can.
+pub fn writable(folder: PathBuf) -> Result<PathBuf, CliError> {
+    match tempfile::tempfile_in(&folder) {
+        Ok(_) => Ok(folder),
+        Err(source) => Err(CliError::TempDir { folder: folder.display().to_string(), source }),
+    }
 }

@@ -17,12 +17,12 @@ use tidetable_store::{Ids, ulid_text};
 
 use crate::args::maintenance::Certificates;
 use crate::args::{Executor, Global, Scheduler};
-use crate::commands::run::options::writable;
 use crate::commands::{clock, project};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::output::stdout;
 use crate::output::values::count;
+use crate::place::writable;
 
 /// A scheduler, and how it is reached.
 #[derive(Debug, Clone)]

@@ -15,6 +15,7 @@ use crate::args::{DEFAULT_MEMORY, Day, OnlyDays, RunDays, RunHow};
 use crate::commands::clock;
 use crate::commands::cluster::{Elsewhere, carrier, scheduler_of};
 use crate::error::CliError;
+use crate::place::writable;
 use crate::signals::stop_on_signals;
 
 /// How a run executes, whatever days it publishes. The default is that of a plan.
@@ -60,17 +61,6 @@ impl ExecutionOptions {
             stop: stop_on_signals()?,
             on: scheduler_of(args.on.as_deref(), project),
         })
-    }
-}
-
-/// The folder, if temporary files can be made in it.
-///
-/// # Errors
-/// If none can.
-pub fn writable(folder: PathBuf) -> Result<PathBuf, CliError> {
-    match tempfile::tempfile_in(&folder) {
-        Ok(_) => Ok(folder),
-        Err(source) => Err(CliError::TempDir { folder: folder.display().to_string(), source }),
     }
 }
 
