@@ -32,7 +32,7 @@ struct Turns {
 
 impl Turns {
     /// The executor whose turn it is: of those with a free slot, the one with the oldest task, and none is older than any.
-    fn next<'a, 'b>(&mut self, budgets: &'a mut [&'b mut AvailableVcores]) -> Option<&'a mut AvailableVcores> {
+    fn next<'a>(&mut self, budgets: &'a mut [&mut AvailableVcores]) -> Option<&'a mut AvailableVcores> {
         let free = budgets.iter_mut().filter(|budget| budget.vcores > 0);
         let next = free.min_by_key(|budget| self.last.get(&budget.executor_id).copied())?;
         self.count += 1;

@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 use std::fmt::{self, Formatter};
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::common::{DFSchemaRef, JoinType, internal_err};
@@ -12,7 +11,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Operator, UserDefinedLogicalNo
 
 /// An ASOF join: each row of the left side with the one row of the right side that has equal keys and whose time is the nearest that
 /// the comparison allows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct AsOfJoin {
     pub(crate) left: LogicalPlan,
     pub(crate) right: LogicalPlan,
@@ -41,25 +40,6 @@ impl AsOfJoin {
         let kind = if keeps_left { JoinType::Left } else { JoinType::Inner };
         let schema = Arc::new(build_join_schema(left.schema(), right.schema(), &kind)?);
         Ok(Self { left, right, keys, times, comparison, keeps_left, schema })
-    }
-
-    /// What tells two nodes with the same inputs apart.
-    fn identity(&self) -> (&LogicalPlan, &LogicalPlan, &[(Expr, Expr)], &(Expr, Expr), Operator, bool) {
-        (&self.left, &self.right, &self.keys, &self.times, self.comparison, self.keeps_left)
-    }
-}
-
-impl PartialEq for AsOfJoin {
-    fn eq(&self, other: &Self) -> bool {
-        self.identity() == other.identity()
-    }
-}
-
-impl Eq for AsOfJoin {}
-
-impl Hash for AsOfJoin {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.identity().hash(state);
     }
 }
 

@@ -95,7 +95,7 @@ fn plan_join(
             }
         }
     }
-    let shared = using.iter().map(|name| column_name(name)).collect::<Result<Vec<String>>>()?;
+    let shared = using.iter().map(column_name).collect::<Result<Vec<String>>>()?;
     for name in &shared {
         keys.push((column(&left, name)?, column(&right, name)?));
     }
