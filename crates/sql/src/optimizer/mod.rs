@@ -32,7 +32,8 @@ pub(crate) fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     interval_comparisons::insert(&mut rules);
     // After it: what is left is not compared with constants.
     rules.push(Arc::new(fixed_intervals::FixedIntervals));
-    // After filters are pushed down; the next pass takes them on.
-    rules.push(Arc::new(filter_below_asof::FilterBelowAsOf));
+    // Before a projection comes between; the next pass takes the filters on.
+    let pushed = rules.iter().position(|rule| rule.name() == "push_down_filter").map_or(rules.len(), |at| at + 1);
+    rules.insert(pushed, Arc::new(filter_below_asof::FilterBelowAsOf));
     rules
 }
