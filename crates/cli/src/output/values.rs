@@ -38,17 +38,17 @@ pub fn day(days: i32) -> Option<String> {
     NaiveDate::from_epoch_days(days).map(|day| day.to_string())
 }
 
-/// First and last microsecond of the years 1 to 9999, which dates are written of.
-const CALENDAR: RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
+/// First and last microsecond of the years 0 to 9999, which dates are written of.
+const CALENDAR: RangeInclusive<i64> = -62_167_219_200_000_000..=253_402_300_799_999_999;
 
-/// The number of a time in microseconds that is no date of the years 1 to 9999: timestamps of cells may be numbers, such as
+/// The number of a time in microseconds that is no date of the years 0 to 9999: timestamps of cells may be numbers, such as
 /// versions.
 pub(crate) fn number_of_time(array: &dyn Array, row: usize) -> Option<i64> {
     let micros = array.as_primitive_opt::<TimestampMicrosecondType>()?.value(row);
     (!CALENDAR.contains(&micros)).then_some(micros)
 }
 
-/// A time in RFC 3339, given in microseconds since the epoch; `None` beyond the years 1 to 9999.
+/// A time in RFC 3339, given in microseconds since the epoch; `None` beyond the years 0 to 9999.
 pub fn time(micros: i64) -> Option<String> {
     let time = DateTime::from_timestamp_micros(micros).filter(|_| CALENDAR.contains(&micros));
     time.map(|time| time.to_rfc3339_opts(SecondsFormat::AutoSi, true))

@@ -319,7 +319,7 @@ fn alias_duplicates(items: &mut [SelectItem], is_google: bool) {
                 }
                 *before += 1;
             }
-            SelectItem::ExprWithAlias { alias, .. } => {
+            SelectItem::ExprWithAlias { alias, .. } if is_google => {
                 let before = seen.entry(alias.value.clone()).or_insert(0);
                 if *before > 0 {
                     *alias = Ident::with_quote('"', format!("{}{mark}{before}", alias.value));
