@@ -39,8 +39,14 @@ fn published_parts(store: &Store) -> Result<BTreeMap<String, BTreeSet<String>>, 
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut parts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for record in Runs::of(store.blobs().as_ref()).newest_first(None)?.flatten() {
-        for part in record.exports.into_iter().filter(|part| !part.part.is_empty() && part.state != PartState::Failed) {
-            if seen.insert(part.part.clone()) && part.state == PartState::Published {
+        for part in record.exports.into_iter().filter(|part| !part.part.is_empty()) {
+            let is_there = match part.state {
+                PartState::Published | PartState::Unchanged | PartState::Sealed => true,
+                PartState::Withdrawn | PartState::Empty => false,
+                // What an earlier run published of it stays.
+                PartState::Checks | PartState::Failed => continue,
+            };
+            if seen.insert(part.part.clone()) && is_there {
                 parts.entry(part.export).or_default().insert(part.part);
             }
         }
