@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
+mod duckdb;
 mod exact;
 mod googlesql;
 mod long;

@@ -3,13 +3,11 @@
 
 mod generator;
 
-use std::io::Write;
-use std::process::{Command, Stdio};
-
 use serde_json::{Value, json};
 use tidetable_sql::{Session, SessionOptions};
 
 use self::generator::Generator;
+use super::duckdb::{python_with, run_script};
 use super::same::{texts, worlds};
 use crate::world::World;
 
@@ -103,27 +101,8 @@ async fn nulls_made_above_constants_and_orders_keep_groups_whole() {
 
 /// Asks DuckDB the same, if there is one.
 fn compare_with_duckdb(lines: &[Value]) {
-    let has_duckdb = |python: &std::ffi::OsString| {
-        Command::new(python).args(["-c", "import duckdb, pyarrow"]).output().is_ok_and(|output| output.status.success())
-    };
-    let Some(python) = std::env::var_os("TIDETABLE_PYTHON").filter(has_duckdb) else {
-        eprintln!("skipped: TIDETABLE_PYTHON names no Python that has DuckDB and pyarrow");
-        return;
-    };
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/nulls/check.py");
-    let mut asked = Command::new(python)
-        .args(["-B", script])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let mut stdin = asked.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = asked.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    writer.join().unwrap().unwrap();
-    eprintln!("{said}");
+    if let Some(python) = python_with("duckdb, pyarrow") {
+        let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        run_script(&python, "nulls/check.py", &[], input);
+    }
 }

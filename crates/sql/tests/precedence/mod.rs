@@ -1,12 +1,10 @@
 //! Operator precedence against DuckDB: random expressions with few parentheses; where both parse one, the results must
 //! be equal for every row.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
-
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use tidetable_sql::Session;
 
+use super::duckdb::{python_with, run_script};
 use super::world::World;
 
 const SEED: u64 = 20_261_122;
@@ -148,14 +146,7 @@ async fn answer(session: &Session, expr: &str) -> String {
 
 #[tokio::test]
 async fn operators_bind_as_in_duckdb() {
-    let python = std::env::var_os("TIDETABLE_PYTHON");
-    let has_duckdb = |python: &std::ffi::OsString| {
-        Command::new(python).args(["-c", "import duckdb"]).output().is_ok_and(|output| output.status.success())
-    };
-    let Some(python) = python.filter(has_duckdb) else {
-        eprintln!("skipped: TIDETABLE_PYTHON names no Python that has DuckDB");
-        return;
-    };
+    let Some(python) = python_with("duckdb") else { return };
     let world = World::with_days(1);
     let session = world.session();
     let mut random = Random(SEED);
@@ -168,17 +159,5 @@ async fn operators_bind_as_in_duckdb() {
         };
         lines.push_str(&answer(&session, &expr).await);
     }
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/precedence/check.py");
-    let mut asked = Command::new(python)
-        .args([script, ROWS])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    asked.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
-    let output = asked.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    eprintln!("{said}");
+    run_script(&python, "precedence/check.py", &[ROWS], lines);
 }

@@ -8,8 +8,6 @@ mod evaluate;
 mod generate;
 mod query;
 
-use std::io::Write;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
@@ -18,6 +16,7 @@ use datafusion::catalog::{MemTable, MemoryCatalogProvider, MemorySchemaProvider,
 use futures::TryStreamExt;
 use tidetable_sql::{Session, SessionOptions, SqlError};
 
+use super::duckdb::{python_with, run_script};
 use super::same::texts;
 use super::world::World;
 use evaluate::{Table, Tables};
@@ -255,30 +254,6 @@ async fn forms_that_datafusion_answers_wrongly_are_answered() {
     }
 }
 
-/// Compares the answers with those of DuckDB; returns what was compared.
-fn compare_with_duckdb(told: &str) -> String {
-    let python = std::env::var_os("TIDETABLE_PYTHON");
-    let has_duckdb = |python: &std::ffi::OsString| {
-        Command::new(python).args(["-c", "import duckdb"]).output().is_ok_and(|output| output.status.success())
-    };
-    let Some(python) = python.filter(has_duckdb) else {
-        return "skipped: TIDETABLE_PYTHON names no Python that has DuckDB".to_owned();
-    };
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/subqueries/check.py");
-    let mut asked = Command::new(python)
-        .arg(script)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    asked.stdin.take().unwrap().write_all(told.as_bytes()).unwrap();
-    let output = asked.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    said.into_owned()
-}
-
 #[test]
 fn subqueries_equal_nested_loops_and_duckdb() {
     let world = World::with_days(1);
@@ -314,5 +289,7 @@ fn subqueries_equal_nested_loops_and_duckdb() {
     eprintln!("{} right, {wrong} wrong, {refused} refused\n{}", total.answered, some(&total.refused));
     assert!(wrong == 0, "{wrong} of {queries} are wrong:\n{}", some(&total.wrong));
     assert!(refused * 50 <= queries, "{refused} of {queries} are refused:\n{}", some(&total.refused));
-    eprintln!("{}", compare_with_duckdb(&total.told));
+    if let Some(python) = python_with("duckdb") {
+        run_script(&python, "subqueries/check.py", &[], total.told);
+    }
 }
