@@ -1,9 +1,10 @@
-//! SQL functions: those of GoogleSQL for Bigtable that DataFusion lacks, those that it defines differently, and those of
-//! sketches.
+//! SQL functions: those of GoogleSQL for Bigtable that DataFusion lacks, those that it defines differently, those of time series, and
+//! those of sketches.
 //!
 //! [`register`] adds the functions of one value, [`override_totals`] replaces `sum`, `avg` and functions of moments, such as
-//! `stddev`, [`add_series_functions`] adds aggregates of time series. Operators and casts are no functions in DataFusion: [`checked_arithmetic`], [`rounding_cast`], [`exact_float_cast`],
-//! [`parse_time_casts`] and [`local_to_instant`] rewrite their expressions. [`ScanCast`] replaces casts in scans. [`bound_sizes`] keeps
+//! `stddev`, [`add_series_functions`] adds aggregates of time series. Operators and casts are no functions in DataFusion:
+//! [`checked_arithmetic`], [`rounding_cast`], [`exact_float_cast`], [`parse_time_casts`] and [`local_to_instant`] rewrite their
+//! expressions. [`ScanCast`] replaces casts in scans. [`bound_sizes`] keeps
 //! functions such as `repeat` within a memory limit.
 
 mod argument_types;

@@ -68,7 +68,7 @@ fn same_counts(project: &Project, file: &str, said: &Value) {
 fn a_folder_becomes_a_project() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.csv"), "ts,host,v\n2021-04-01T00:00:00Z,a,1\n2021-04-01T00:01:00Z,b,2\n").unwrap();
-    let project = Project::new("j", "");
+    let project = Project::empty();
     let run = |args: &[&str]| Ran::of(project.command(args).current_dir(folder.path()));
     let said = run(&["tables"]).stderr;
     assert!(said.contains("no tidetable.toml") && said.contains("`tidetable new`"), "{said}");

@@ -28,7 +28,11 @@ pub(super) trait Pairs: Send + Sync + 'static {
     ///
     /// # Errors
     /// If the columns have other types.
-    fn encode(&self, values: &ArrayRef, keys: &ArrayRef) -> Result<Vec<Option<Self::Pair>>>;
+    fn encode(&self, values: &ArrayRef, keys: &ArrayRef) -> Result<Vec<Option<Self::Pair>>> {
+        let mut pairs = vec![None; values.len()];
+        self.keep_best(values, keys, Some, &mut pairs)?;
+        Ok(pairs)
+    }
 
     /// Replaces `best[group]` by each greater pair of a row in `group`; rows for which `group_of` is `None` are left out.
     ///
@@ -151,12 +155,6 @@ impl WordPairs {
 impl Pairs for WordPairs {
     type Pair = u128;
 
-    fn encode(&self, values: &ArrayRef, keys: &ArrayRef) -> Result<Vec<Option<u128>>> {
-        let mut pairs = vec![None; values.len()];
-        self.keep_best(values, keys, Some, &mut pairs)?;
-        Ok(pairs)
-    }
-
     fn keep_best(
         &self,
         values: &ArrayRef,
@@ -164,7 +162,7 @@ impl Pairs for WordPairs {
         group_of: impl Fn(usize) -> Option<usize>,
         best: &mut [Option<u128>],
     ) -> Result<()> {
-        let nulls = NullBuffer::union(values.logical_nulls().as_ref(), keys.logical_nulls().as_ref());
+        let nulls = null_rows(values, keys);
         let is_present = |row: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
         let (value_words, key_words) = (self.values.encode(values)?, self.keys.encode(&comparable(keys)?)?);
 
@@ -209,20 +207,10 @@ impl RowPairs {
         let parser = converter.parser();
         Ok(Self { converter, parser })
     }
-
-    fn null_rows(values: &ArrayRef, keys: &ArrayRef) -> Option<NullBuffer> {
-        NullBuffer::union(values.logical_nulls().as_ref(), keys.logical_nulls().as_ref())
-    }
 }
 
 impl Pairs for RowPairs {
     type Pair = Box<[u8]>;
-
-    fn encode(&self, values: &ArrayRef, keys: &ArrayRef) -> Result<Vec<Option<Box<[u8]>>>> {
-        let mut pairs = vec![None; values.len()];
-        self.keep_best(values, keys, Some, &mut pairs)?;
-        Ok(pairs)
-    }
 
     fn keep_best(
         &self,
@@ -231,7 +219,7 @@ impl Pairs for RowPairs {
         group_of: impl Fn(usize) -> Option<usize>,
         best: &mut [Option<Box<[u8]>>],
     ) -> Result<()> {
-        let nulls = Self::null_rows(values, keys);
+        let nulls = null_rows(values, keys);
         let is_present = |row: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
         let rows = self.converter.convert_columns(&[comparable(keys)?, one_nan(values)?])?;
 
@@ -268,6 +256,11 @@ impl Pairs for RowPairs {
     fn heap_size(pair: &Box<[u8]>) -> usize {
         pair.len()
     }
+}
+
+/// The rows that lack a value or a key.
+fn null_rows(values: &ArrayRef, keys: &ArrayRef) -> Option<NullBuffer> {
+    NullBuffer::union(values.logical_nulls().as_ref(), keys.logical_nulls().as_ref())
 }
 
 /// Keys in which equal floats have equal bits: one zero and one NaN.

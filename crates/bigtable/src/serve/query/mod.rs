@@ -1,11 +1,11 @@
 //! `PrepareQuery` and `ExecuteQuery`: GoogleSQL over rows, answered by the SQL engine.
 
-#[cfg(test)]
-mod documented;
 mod execute;
 mod parameters;
 mod prepare;
 mod queries;
+#[cfg(test)]
+mod tests;
 mod token;
 mod types;
 mod values;

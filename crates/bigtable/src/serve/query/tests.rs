@@ -2,7 +2,7 @@
 
 #[path = "../../../../sql/tests/googlesql/table.rs"]
 mod table;
-#[allow(dead_code, missing_docs, reason = "shared with the tests of tidetable-sql, which use all of it")]
+#[expect(dead_code, reason = "shared with the tests of tidetable-sql, which use all of it")]
 #[path = "../../../../sql/tests/world/mod.rs"]
 mod world;
 

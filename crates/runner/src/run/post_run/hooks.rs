@@ -149,11 +149,8 @@ fn kind(record: &RunRecord) -> HookKind {
 
 /// Whether the run warned, rows were rejected, or a check of severity `warn` failed.
 fn has_warnings(record: &RunRecord) -> bool {
-    if record.warnings().next().is_some() {
-        return true;
-    }
     let warned = record.checks.iter().any(|check| !check.passed && check.severity == Severity::Warn);
-    warned || record.rows_rejected > 0 || record.totals().rows_rejected > 0
+    warned || record.warnings().next().is_some() || record.rows_rejected > 0 || record.totals().rows_rejected > 0
 }
 
 /// Why a run failed, or what it warned of: the first warnings.
