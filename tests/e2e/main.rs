@@ -37,6 +37,7 @@ mod load {
 /// Published parts: what they hold, and when they are published again.
 mod export {
     mod changed_exports;
+    mod checked_jobs;
     mod parts;
     mod republishing;
     pub mod sample_bytes;
@@ -131,6 +132,7 @@ mod schedule {
 /// Other programs read what is published: DuckDB, Polars, pyarrow, protobuf, Bigtable's emulator.
 mod interop {
     mod bigtable_emulator;
+    mod delta;
     mod duckdb;
     mod packed_groups;
     pub mod readers;

@@ -25,6 +25,7 @@ use crate::file::cell_query::{cell_columns, cells_in_order};
 use crate::file::failures::Failures;
 use crate::file::format::FileFormat;
 use crate::file::rows::{Planned, RowSink};
+use crate::file::shape::ColumnTypes;
 use crate::file::spec::FileSpec;
 use crate::file::writer::FileWriter;
 
@@ -102,7 +103,7 @@ impl QueryFile<'_> {
     /// Plans the query once, and reads up to its first rows if it reads exports.
     async fn begun(&self, failures: &Failures<'_>, is_planned: &impl Fn()) -> Result<Planned> {
         let frame = self.frame().await.map_err(|error| failures.query(error))?;
-        let mut planned = Planned::of(frame, failures).await?;
+        let mut planned = Planned::of(frame, ColumnTypes::default(), failures).await?;
         is_planned();
 
         if self.session.reads_exports() {

@@ -17,7 +17,9 @@ use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType, UInt64T
 use datafusion::scalar::ScalarValue;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::metadata::{ParquetMetaData, SortingColumn};
-use tidetable_export::{FileFormat, FileMode, Outcome, PublishRequest, PublishedPart, publish, record, sweep};
+use tidetable_export::{
+    ColumnTypes, FileFormat, FileMode, Outcome, PublishRequest, PublishedPart, publish, record, sweep,
+};
 use tidetable_sql::{Session, SessionOptions};
 use tidetable_store::published::{Part, Published};
 
@@ -45,6 +47,7 @@ async fn publish_day(world: &World, day: i64, sql: &str, previous: Option<&Part>
         run: "run-1",
         previous,
         format: FileFormat::Parquet,
+        types: ColumnTypes::default(),
         file_size: u64::MAX,
         mode: FileMode::Replace,
         keep_old: false,

@@ -1,4 +1,6 @@
-//! Parsing of sizes such as `512MiB`.
+//! Parsing of sizes such as `512MiB`, and of ages such as `7d`.
+
+use tidetable_layout::time::{DAY, HOUR, MINUTE};
 
 /// Units: powers of 1024 by their IEC names or a letter, powers of 1000 by their SI names.
 const UNITS: [(&str, u64); 13] = [
@@ -32,9 +34,26 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     number.checked_mul(*unit).filter(|bytes| *bytes > 0).ok_or_else(|| "that size is out of range".to_owned())
 }
 
+/// Parses `7d`, `36h` or `90m` into microseconds.
+pub(crate) fn parse_age(text: &str) -> Option<i64> {
+    let units = [('d', DAY), ('h', HOUR), ('m', MINUTE)];
+    let (number, micros) = units.iter().find_map(|(unit, micros)| Some((text.strip_suffix(*unit)?, *micros)))?;
+    let number = i64::from(number.parse::<u16>().ok()?);
+    (number > 0).then_some(number * micros)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ages_have_units() {
+        assert_eq!(parse_age("7d"), Some(7 * DAY));
+        assert_eq!(parse_age("36h"), parse_age("2160m"));
+        for wrong in ["", "7", "d", "0d", "-1d", "1w", "99999d"] {
+            assert_eq!(parse_age(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn sizes_have_units() {

@@ -42,9 +42,29 @@ pub struct Published {
     /// clock, microseconds) when they were replaced.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub retired: BTreeMap<String, i64>,
+    /// The version of the table log beside the files that was last brought up to this list; `None` without a log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logged: Option<Logged>,
     /// In a bucket, the tag of the list as it was read or written.
     #[serde(skip)]
     pub tag: Option<Tag>,
+}
+
+/// A version of a table log that holds the files of a list. If they are those of the list still, and it is still the newest
+/// version, the log need not be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Logged {
+    /// The version.
+    pub version: u64,
+    /// Length of its entry, bytes.
+    pub bytes: u64,
+    /// Hash of the files that it has.
+    pub files: String,
+    /// Hash of what it says of the table: schema and retention.
+    pub table: String,
+    /// The version of the newest checkpoint before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<u64>,
 }
 
 /// Origin of a part: the query and the versions it was made from.

@@ -36,6 +36,12 @@ pub fn httpfs_python(project: &Project) -> Option<PathBuf> {
     python_of(project, "duckdb, duckdb_extension_httpfs", from)
 }
 
+/// A Python with DuckDB and its extension delta, as [`httpfs_python`].
+pub fn delta_python(project: &Project) -> Option<PathBuf> {
+    let from = ("TIDETABLE_HTTPFS_PYTHON", "bench/requirements-httpfs.txt");
+    python_of(project, "duckdb, duckdb_extension_delta", from)
+}
+
 /// The Python that a variable names, or one with what a file requires.
 fn python_of(project: &Project, modules: &str, (variable, requirements): (&str, &str)) -> Option<PathBuf> {
     let has_modules =
@@ -62,10 +68,15 @@ pub fn python_script<A: AsRef<OsStr>>(
     script: &str,
     args: impl IntoIterator<Item = A>,
 ) -> Option<String> {
-    let mut command = Command::new(python(project, modules)?);
+    Some(run_script(&python(project, modules)?, script, args))
+}
+
+/// Runs a script of `tests/e2e`, which must succeed, with a Python; its standard output.
+pub fn run_script<A: AsRef<OsStr>>(python: &Path, script: &str, args: impl IntoIterator<Item = A>) -> String {
+    let mut command = Command::new(python);
     let ran = Ran::of(command.arg("-B").arg(repository().join("tests/e2e").join(script)).args(args));
     assert_eq!(ran.code, Some(0), "{script}: {}{}", ran.stdout, ran.stderr);
-    Some(ran.stdout)
+    ran.stdout
 }
 
 /// Runs the command, which must succeed, on a terminal of so many columns (0: unknown), and types each line of `keys` at a prompt.

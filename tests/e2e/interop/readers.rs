@@ -243,16 +243,3 @@ fn a_delta_log_that_does_not_tell_its_files_is_named_and_not_followed() {
     let Some(said) = check(&project, "delta_now", &project.path("data/exports/E")) else { return };
     assert_eq!(said[0]["rows"], 4);
 }
-
-#[test]
-fn a_type_that_delta_lacks_is_refused_before_anything_is_loaded() {
-    let project = project("per = \"day\"\nname = \"E/dt={day}\"\ndelta = true\nquery = { sql = \"select * from T\" }");
-    for command in ["check", "plan", "run"] {
-        let said = project.fails(2, &[command, "j"]);
-        assert!(
-            said.contains("UInt64") && said.contains("CAST(meter AS DECIMAL(20, 0)) AS meter"),
-            "{command}: {said}"
-        );
-    }
-    assert!(!project.path("data/tables").exists());
-}

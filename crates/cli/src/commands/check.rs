@@ -12,7 +12,7 @@ use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{CheckRecord, Severity};
 use tidetable_runner::report::{BucketCheck, SKEW, check_bucket};
 use tidetable_runner::run::{
-    DataChecks, check_columns, check_data, check_queries, check_stores, probe_params, tables_read,
+    DataChecks, check_columns, check_data, check_queries, check_stores, probe_params, tables_read, type_notes,
 };
 use tidetable_runner::{ReadableTables, RunError, UlidIds, open_store, runtime};
 use tidetable_sql::check_query;
@@ -215,6 +215,7 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
     let runtime = runtime()?;
     check_stores(project, &job, runtime.handle())?;
 
+    let mut types = Vec::new();
     for export in &job.exports {
         let checked = runtime.block_on(check_query(&tables.tables, &export.sql, &probe_params(export)));
         let checked = checked.map_err(|source| match tables.blame(&export.sql) {
@@ -223,6 +224,7 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
         })?;
         tables_read(export, checked.reads)?;
         check_columns(export, &checked.schema)?;
+        types.extend(type_notes(export, &checked.schema).into_iter().map(|note| (export.name.clone(), note)));
     }
 
     for check in &job.checks {
@@ -240,7 +242,11 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
     }
 
     let mut out = sentences(global.output);
-    findings(&job).write(global.output, &mut out)?;
+    let mut rows = findings(&job);
+    for (export, note) in types {
+        rows.push(row!["export", export, note]);
+    }
+    rows.write(global.output, &mut out)?;
     if global.output == Output::Table {
         writeln!(out, "{} is right", job.shown_path.display())?;
     }

@@ -1,7 +1,7 @@
 //! Reads a Delta log: the newest checkpoint and the entries after it.
 //!
-//! Other engines write checkpoints and then remove the entries that those hold, so entries alone do not tell which files a
-//! table has. A checkpoint is a Parquet file, or several, with a row for each action:
+//! A checkpoint holds the table at a version, and engines remove the entries before it, so entries alone do not tell which files
+//! a table has. It is a Parquet file, or several, with a row for each action, in columns named as the actions of entries:
 //! ```text
 //! _delta_log/00000000000000000010.checkpoint.parquet
 //! _delta_log/00000000000000000010.checkpoint.0000000001.0000000002.parquet
@@ -11,9 +11,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::cast;
-use arrow::datatypes::DataType;
+use arrow::json::LineDelimitedWriter;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -26,13 +24,21 @@ use crate::error::{ExportError, Result};
 /// The table as its log describes it.
 #[derive(Debug, Default)]
 pub(crate) struct LogState {
-    /// Paths of its files, decoded, with the spellings in which the log has them. Some readers tell spellings apart: a file is
-    /// there for them until it is removed in the spelling in which it was added.
-    pub(crate) files: BTreeMap<String, BTreeSet<String>>,
-    /// The schema, as JSON.
-    pub(crate) schema: Option<String>,
+    /// The `add` actions of its files: by decoded path, then by the spelling of the path in the log. Some readers tell spellings
+    /// apart: a file is there for them until it is removed in the spelling in which it was added.
+    pub(crate) files: BTreeMap<String, BTreeMap<String, Value>>,
+    /// The `remove` actions of files that are no longer there, by the spelling of the path.
+    pub(crate) removed: BTreeMap<String, Value>,
+    /// The `metaData` action.
+    pub(crate) metadata: Option<Value>,
+    /// The `protocol` action.
+    pub(crate) protocol: Option<Value>,
+    /// Whether the log holds actions of other engines that are neither files nor of the schema, such as `txn`.
+    pub(crate) has_other_actions: bool,
     /// The newest version; `None` without a log.
     pub(crate) version: Option<u64>,
+    /// The version of the newest checkpoint.
+    pub(crate) checkpoint: Option<u64>,
 }
 
 /// The names in a log by what they are.
@@ -44,6 +50,19 @@ struct LogNames {
     /// Whether there is a checkpoint of another form.
     has_other_checkpoint: bool,
 }
+
+/// Key of the table's configuration for how long removed files stay.
+pub(crate) const RETENTION: &str = "delta.deletedFileRetentionDuration";
+
+/// Units of an interval, microseconds.
+const UNITS: [(&str, i64); 6] = [
+    ("millisecond", 1_000),
+    ("second", 1_000_000),
+    ("minute", 60_000_000),
+    ("hour", 3_600_000_000),
+    ("day", 86_400_000_000),
+    ("week", 604_800_000_000),
+];
 
 /// Path of the entry of a version.
 pub(crate) fn entry(log: &str, version: u64) -> String {
@@ -63,7 +82,7 @@ impl LogState {
                 for file in files {
                     state.read_checkpoint(blobs, &format!("{log}/{file}"))?;
                 }
-                state.version = Some(version);
+                (state.version, state.checkpoint) = (Some(version), Some(version));
                 version + 1
             }
             None => 0,
@@ -77,72 +96,111 @@ impl LogState {
         if state.version.is_none() && wanted.is_empty() && names.has_other_checkpoint {
             return Err(unknown(log, "its checkpoint has a form that is not read"));
         }
+
         let paths: Vec<String> = wanted.iter().map(|version| entry(log, *version)).collect();
         for ((version, path), bytes) in wanted.iter().zip(&paths).zip(blobs.read_all(&paths)?) {
-            state.replay(path, bytes.as_deref().unwrap_or_default())?;
+            let replayed = state.replay(bytes.as_deref().unwrap_or_default());
+            replayed.map_err(|reason| ExportError::Log { path: path.clone(), reason })?;
             state.version = Some(*version);
         }
         Ok(state)
     }
 
-    /// Applies the actions of an entry.
-    fn replay(&mut self, path: &str, text: &[u8]) -> Result<()> {
+    /// The schema of the table, as JSON.
+    pub(crate) fn schema(&self) -> Option<&str> {
+        self.metadata.as_ref()?["schemaString"].as_str()
+    }
+
+    /// How long removed files stay for readers of older versions, microseconds; `None` if the table does not say.
+    pub(crate) fn retention(&self) -> Option<i64> {
+        interval(self.metadata.as_ref()?["configuration"][RETENTION].as_str()?)
+    }
+
+    /// Applies actions, one a line: those of an entry, or of a checkpoint. The error is what is wrong with them.
+    fn replay(&mut self, text: &[u8]) -> std::result::Result<(), String> {
+        let mut added = Vec::new();
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let action: Value = serde_json::from_slice(line)
-                .map_err(|error| ExportError::Log { path: path.to_owned(), reason: error.to_string() })?;
-            if let Some(path) = action["add"]["path"].as_str() {
-                self.add(path);
+            let action: BTreeMap<String, Value> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+            for (kind, action) in action {
+                match kind.as_str() {
+                    "add" if action["deletionVector"].is_object() => {
+                        return Err(unknown_files("it uses deletion vectors, which are not read"));
+                    }
+                    "add" => added.push(action),
+                    "remove" => self.remove(action),
+                    "metaData" => self.metadata = Some(action),
+                    "protocol" => self.protocol = Some(action),
+                    "sidecar" => return Err(unknown_files("its checkpoint has a form that is not read")),
+                    "commitInfo" | "cdc" => {}
+                    _ => self.has_other_actions = true,
+                }
             }
-            if let Some(path) = action["remove"]["path"].as_str() {
-                self.remove(path);
-            }
-            if let Some(schema) = action["metaData"]["schemaString"].as_str() {
-                self.schema = Some(schema.to_owned());
-            }
+        }
+
+        // The actions of an entry have no order, and it may remove and add a file of one path.
+        for action in added {
+            self.add(action);
         }
         Ok(())
     }
 
-    fn add(&mut self, path: &str) {
-        self.files.entry(decoded(path)).or_default().insert(path.to_owned());
+    fn add(&mut self, action: Value) {
+        let Some(path) = action["path"].as_str().map(str::to_owned) else { return };
+        self.removed.remove(&path);
+        self.files.entry(decoded(&path)).or_default().insert(path, action);
     }
 
-    fn remove(&mut self, path: &str) {
-        let decoded = decoded(path);
+    fn remove(&mut self, action: Value) {
+        let Some(path) = action["path"].as_str().map(str::to_owned) else { return };
+        let decoded = decoded(&path);
         if let Some(spellings) = self.files.get_mut(&decoded) {
-            spellings.remove(path);
+            spellings.remove(&path);
             if spellings.is_empty() {
                 self.files.remove(&decoded);
             }
         }
+        self.removed.insert(path, action);
     }
 
-    /// Adds the files and the schema of a file of a checkpoint.
+    /// Applies the actions of a file of a checkpoint.
     fn read_checkpoint(&mut self, blobs: &dyn Blobs, path: &str) -> Result<()> {
         let added = match blobs.read(path)? {
-            Some(bytes) => self.add_checkpoint(bytes),
+            Some(bytes) => checkpoint_actions(bytes).and_then(|actions| self.replay(&actions)),
             None => Err("it was removed while it was read: run again".to_owned()),
         };
         added.map_err(|reason| ExportError::Log { path: path.to_owned(), reason })
     }
+}
 
-    /// As [`Self::read_checkpoint`], of the bytes of the file; the error is what is wrong with them.
-    fn add_checkpoint(&mut self, bytes: Bytes) -> std::result::Result<(), String> {
-        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| error.to_string())?;
-        let schema = builder.parquet_schema();
-        let roots = schema.root_schema().get_fields().iter().enumerate();
-        let wanted = roots.filter(|(_, field)| matches!(field.name(), "add" | "metaData")).map(|(root, _)| root);
-        let mask = ProjectionMask::roots(schema, wanted.collect::<Vec<_>>());
-
-        for batch in builder.with_projection(mask).build().map_err(|error| error.to_string())? {
-            let batch = batch.map_err(|error| error.to_string())?;
-            for path in texts(&batch, "add", "path")? {
-                self.add(&path);
-            }
-            self.schema = texts(&batch, "metaData", "schemaString")?.pop().or(self.schema.take());
+/// The rows of a file of a checkpoint as lines of JSON; the error is what is wrong with the file.
+fn checkpoint_actions(bytes: Bytes) -> std::result::Result<Vec<u8>, String> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| error.to_string())?;
+    let schema = builder.parquet_schema();
+    // Some engines write statistics and partition values again, as columns of their types.
+    let mut wanted = Vec::new();
+    for (leaf, column) in schema.columns().iter().enumerate() {
+        if column.path().parts().get(1).is_none_or(|field| !field.ends_with("_parsed")) {
+            wanted.push(leaf);
         }
-        Ok(())
     }
+    let mask = ProjectionMask::leaves(schema, wanted);
+
+    let mut actions = LineDelimitedWriter::new(Vec::new());
+    for batch in builder.with_projection(mask).build().map_err(|error| error.to_string())? {
+        let batch = batch.map_err(|error| error.to_string())?;
+        actions.write(&batch).map_err(|error| error.to_string())?;
+    }
+    actions.finish().map_err(|error| error.to_string())?;
+    Ok(actions.into_inner())
+}
+
+/// Parses `interval 7 days` and `interval 1 week` into microseconds.
+fn interval(text: &str) -> Option<i64> {
+    let mut words = text.split_ascii_whitespace().skip_while(|word| word.eq_ignore_ascii_case("interval"));
+    let (number, unit) = (words.next()?.parse::<i64>().ok()?, words.next()?.to_ascii_lowercase());
+    let unit = unit.strip_suffix('s').unwrap_or(&unit);
+    let (_, micros) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    number.checked_mul(*micros).filter(|_| words.next().is_none())
 }
 
 impl LogNames {
@@ -173,29 +231,22 @@ impl LogNames {
     }
 }
 
-/// The texts in a field of a struct column, without nulls.
-fn texts(batch: &RecordBatch, column: &str, field: &str) -> Result<Vec<String>, String> {
-    let Some(values) = batch.column_by_name(column).and_then(|column| column.as_struct_opt()) else {
-        return Ok(Vec::new());
-    };
-    let field: &ArrayRef = values.column_by_name(field).ok_or_else(|| format!("{column} has no {field}"))?;
-    let texts = cast(field, &DataType::Utf8).map_err(|error| error.to_string())?;
-    let texts = texts.as_string::<i32>().iter().enumerate();
-    Ok(texts.filter(|(row, _)| values.is_valid(*row)).filter_map(|(_, text)| text.map(str::to_owned)).collect())
-}
-
 /// A path of the log without percent encoding. Writers differ in what they encode.
-fn decoded(path: &str) -> String {
+pub(crate) fn decoded(path: &str) -> String {
     percent_decode_str(path).decode_utf8().map_or_else(|_| path.to_owned(), Cow::into_owned)
 }
 
 /// A log that does not tell the files of its table.
 fn unknown(log: &str, what: &str) -> ExportError {
-    let reason = format!(
+    ExportError::Log { path: log.to_owned(), reason: unknown_files(what) }
+}
+
+/// As [`unknown`], the reason alone.
+fn unknown_files(what: &str) -> String {
+    format!(
         "{what}, so which files it counts is not known, and nothing can be replaced in it: move the folder away, and the next \
          run begins a new log"
-    );
-    ExportError::Log { path: log.to_owned(), reason }
+    )
 }
 
 #[cfg(test)]
@@ -207,6 +258,27 @@ mod tests {
         assert_eq!(decoded("dt%3D2018-01-01/a%20b.parquet"), "dt=2018-01-01/a b.parquet");
         assert_eq!(decoded("dt=2018-01-01/100%.parquet"), "dt=2018-01-01/100%.parquet");
         assert_eq!(decoded("%"), "%");
+    }
+
+    #[test]
+    fn intervals_have_units() {
+        assert_eq!(interval("interval 7 days"), interval("INTERVAL 1 WEEK"));
+        assert_eq!(interval("interval 3600 seconds"), interval("1 hour"));
+        for wrong in ["", "interval", "interval days", "interval 1 month", "interval 1 day 2 hours"] {
+            assert_eq!(interval(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_entry_that_removes_and_adds_a_path_has_it() {
+        let mut state = LogState::default();
+        state.replay(br#"{"add":{"path":"a"}}"#).unwrap();
+        state.replay(b"{\"add\":{\"path\":\"a\",\"size\":2}}\n{\"remove\":{\"path\":\"a\"}}\n").unwrap();
+        assert_eq!((state.files.len(), state.removed.len()), (1, 0));
+        state.replay(br#"{"remove":{"path":"a"}}"#).unwrap();
+        assert_eq!((state.files.len(), state.removed.len()), (0, 1));
+        let refused = state.replay(br#"{"add":{"path":"a","deletionVector":{"cardinality":1}}}"#).unwrap_err();
+        assert!(refused.contains("deletion vectors"), "{refused}");
     }
 
     #[test]

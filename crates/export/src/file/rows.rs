@@ -16,7 +16,7 @@ use tidetable_sql::{PlannedQuery, plan_frame};
 use crate::error::{ExportError, Result};
 use crate::file::failures::Failures;
 use crate::file::ordering::sorting_columns;
-use crate::file::shape::{duplicate, file_schema, to_file};
+use crate::file::shape::{ColumnTypes, duplicate, file_schema, to_file};
 use crate::file::writer::FileWriter;
 
 /// Receives the rows of a file.
@@ -44,15 +44,15 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// Plans the query `frame`, whose errors `failures` names.
+    /// Plans the query `frame`, whose errors `failures` names, for a file with columns of `types`.
     ///
     /// # Errors
     /// If the query cannot be planned, or two of its columns have the same name.
-    pub(crate) async fn of(frame: DataFrame, failures: &Failures<'_>) -> Result<Self> {
+    pub(crate) async fn of(frame: DataFrame, types: ColumnTypes, failures: &Failures<'_>) -> Result<Self> {
         let mut query = plan_frame(frame).await.map_err(|error| failures.query(error))?;
         query.plan = in_order(query.plan);
 
-        let schema = file_schema(&query.plan.schema());
+        let schema = file_schema(&query.plan.schema(), types);
         if let Some(column) = duplicate(&schema) {
             let (export, column) = (failures.export.to_owned(), column.to_owned());
             return Err(ExportError::DuplicateColumn { export, column });

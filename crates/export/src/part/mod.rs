@@ -64,7 +64,7 @@ pub async fn write_part(request: &PublishRequest<'_>) -> Result<PartDraft> {
     let path = part_path(request.folder, &file_name);
     let failures = Failures { export: request.export, label: request.label, path: &path };
     let frame = rows(request).await.map_err(|error| failures.query(error))?;
-    let planned = Planned::of(frame, &failures).await?;
+    let planned = Planned::of(frame, request.types, &failures).await?;
     let cells = match request.format {
         FileFormat::CbtCsv => cell_columns(request.session, request.sql, request.params).await,
         _ => Ok(Vec::new()),

@@ -9,6 +9,7 @@ use tidetable_store::Store;
 use tidetable_store::published::{MadeFrom, Part};
 
 use crate::file::format::FileFormat;
+use crate::file::shape::ColumnTypes;
 
 /// A part to publish.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +42,8 @@ pub struct PublishRequest<'a> {
     pub previous: Option<&'a Part>,
     /// Format of its files.
     pub format: FileFormat,
+    /// Types of its columns that differ from those of the query.
+    pub types: ColumnTypes,
     /// Bytes after which another file begins.
     pub file_size: u64,
     /// What happens to the rows published before.

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use tidetable_export::{
-    FileFormat, FileMode, Outcome, PublishRequest, PublishedPart, adopt, publish, record, stranded, sweep, write_log,
+    ColumnTypes, FileFormat, FileMode, Outcome, PublishRequest, PublishedPart, adopt, publish, record, stranded, sweep,
+    write_log,
 };
 use tidetable_store::published::{Part, Published};
 
@@ -75,6 +76,7 @@ async fn publish_as(world: &World, sql: &str, previous: Option<&Part>, how: &How
         run: how.run,
         previous,
         format: how.format,
+        types: ColumnTypes::default(),
         file_size: how.file_size,
         mode: how.mode,
         keep_old: how.keep_old,

@@ -379,6 +379,9 @@ pub(crate) static EXPORT: Section = Section {
         key("keys", ValueShape::Texts).says("Columns that identify a row of an upsert."),
         key("file_size", ValueShape::Text).says("Size at which a part continues in another file, such as `512MiB`."),
         key("delta", ValueShape::Flag).says("Whether a Delta log is kept beside the files."),
+        key("delta_retention", ValueShape::Text).says(
+            "How long files that were replaced stay for readers of older versions of the Delta log; `7d` by default.",
+        ),
         key("query", ValueShape::Table).says("The query whose rows are published."),
     ],
 };

@@ -293,6 +293,10 @@ pub(crate) enum Mistake {
     DeltaFolder { name: String },
     #[error("rows are not added to a Delta table")]
     DeltaAppend,
+    #[error("`delta_retention` is for exports with a Delta log")]
+    RetentionWithoutDelta,
+    #[error("`{value}` is no time that replaced files can stay")]
+    DeltaRetention { value: String },
     #[error("files of cells are made `per = \"query\"`")]
     CellsPerQuery,
     #[error("`file_size` is for files of rows")]
@@ -472,6 +476,8 @@ impl Mistake {
             Self::KeysWithoutUpsert => "leave it out, or write `mode = \"upsert\"`".to_owned(),
             Self::DeltaFolder { name } => format!("write a name such as `{name}/dt={{day}}`, and `format = \"parquet\"`"),
             Self::DeltaAppend => "write `mode = \"upsert\"` with `keys`, or leave `delta` out".to_owned(),
+            Self::RetentionWithoutDelta => "write `delta = true`, or leave it out".to_owned(),
+            Self::DeltaRetention { .. } => "write a number and a unit, `7d` or `36h`; at least `1h`, as long as a reader may take".to_owned(),
             Self::CellsPerQuery => "write `per = \"query\"`, and a query of `cells.TABLE`".to_owned(),
             Self::CellsInOneFile => "leave it out: what loads cells takes them from one file".to_owned(),
             Self::NotASize { key, problem, .. } => format!("{problem}, for example `{key} = \"256MiB\"`"),

@@ -179,8 +179,8 @@ pub enum RunError {
     },
     /// A column that a Delta log cannot describe.
     #[error(
-        "{export} has delta = true, and a Delta table has no columns of type {kind}: cast {column} in its query{}",
-        delta_cast(.column, .kind)
+        "{export} has delta = true, and a Delta table has no columns of type {kind}: cast {column} in its query, such as \
+         CAST({column} AS VARCHAR) AS {column}"
     )]
     DeltaType {
         /// The export.
@@ -582,18 +582,6 @@ fn suggestion(near: &[String]) -> String {
         [] => "; its tables have no inputs".to_owned(),
         near => format!("; did you mean {}?", near.join(" or ")),
     }
-}
-
-/// The cast of a column to the type of Delta that holds all its values, if there is one.
-fn delta_cast(column: &str, kind: &str) -> String {
-    let wider = match kind {
-        "UInt8" => "SMALLINT",
-        "UInt16" => "INT",
-        "UInt32" => "BIGINT",
-        "UInt64" => "DECIMAL(20, 0)",
-        _ => return String::new(),
-    };
-    format!(", such as CAST({column} AS {wider}) AS {column}")
 }
 
 impl From<CarryError> for RunError {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::OpenOptions;
 use std::path::Path;
 
-use tidetable_blobs::Blobs;
-use tidetable_export::stranded;
+use tidetable_blobs::{BlobError, Blobs};
+use tidetable_export::{ExportError, expired_files, stranded};
 use tidetable_job::{Job, Project};
 use tidetable_record::{Outcome, PartState, RunRecord, Runs, holder};
 use tidetable_store::published::Published;
@@ -54,6 +54,8 @@ pub enum CleanedKind {
     HalfWritten,
     /// A published part that no list names.
     Part,
+    /// A file of a Delta table that was replaced or withdrawn, after its retention.
+    Replaced,
 }
 
 impl CleanedKind {
@@ -67,6 +69,7 @@ impl CleanedKind {
             Self::Seen => "list of gone inputs",
             Self::HalfWritten => "half-written file",
             Self::Part => "unlisted part",
+            Self::Replaced => "replaced file",
         }
     }
 }
@@ -137,6 +140,9 @@ impl CleanPlan {
             plan.removals.push(Cleaned { path: left.path, kind: CleanedKind::HalfWritten, bytes: left.bytes });
         }
         plan.parts(store, project, options.before.min(settled))?;
+        for list in Published::readable(blobs)?.0 {
+            plan.replaced(blobs, &list, options.clock)?;
+        }
         Ok(plan)
     }
 
@@ -197,6 +203,27 @@ impl CleanPlan {
         Ok(())
     }
 
+    /// Files of the Delta tables of a list that no reader within the retention needs.
+    fn replaced(&mut self, blobs: &dyn Blobs, list: &Published, clock: i64) -> Result<(), RunError> {
+        match expired_files(blobs, list, clock) {
+            Ok(expired) => {
+                let stats = blobs.stat_all(&expired)?;
+                for (path, found) in expired.into_iter().zip(stats) {
+                    let bytes = found.map_or(0, |found| found.bytes);
+                    self.removals.push(Cleaned { path, kind: CleanedKind::Replaced, bytes });
+                }
+            }
+            Err(ExportError::Log { path, .. }) => self.notes.push(format!(
+                "{path} does not tell its files, so replaced files of {} stay: see `tidetable doctor`",
+                list.name
+            )),
+            // A file in place of a directory is a finding of `doctor`.
+            Err(ExportError::Store(StoreError::Blob(BlobError::NotADirectory { .. }))) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
     /// Adds a file that was last written before `before`.
     fn put(&mut self, store: &Store, path: String, kind: CleanedKind, before: i64) -> Result<(), RunError> {
         let found = store.blobs().stat(&path)?;
@@ -223,7 +250,7 @@ impl CleanPlan {
                 continue;
             }
             blobs.delete(path)?;
-            if let (CleanedKind::Part, Some((folder, _))) = (kind, path.rsplit_once('/')) {
+            if let (CleanedKind::Part | CleanedKind::Replaced, Some((folder, _))) = (kind, path.rsplit_once('/')) {
                 // Fails, as it should, if the directory is not empty.
                 let _ = std::fs::remove_dir(root.join(folder));
             }

@@ -42,7 +42,7 @@ pub use crate::options::run_options::{Only, RunOptions, Selected};
 pub use crate::secrets::{check_stores, source_storage};
 pub use crate::units::params::probe_params;
 pub use check_data::{DataChecks, check_data};
-pub use publish::{check_columns, tables_read};
+pub use publish::{check_columns, tables_read, type_notes};
 pub use stages::without::{check_without_of_all, input_names, without_of_job};
 
 use crate::backup::RESTORING;

@@ -61,6 +61,7 @@ impl PublishWork {
             run: context.run,
             previous: self.previous.as_ref(),
             format: export.format,
+            types: export.column_types(),
             file_size: export.file_size,
             mode: match export.mode {
                 _ if !export.accumulates() => FileMode::Replace,

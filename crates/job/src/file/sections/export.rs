@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
-use tidetable_export::FileFormat;
+use tidetable_export::{ColumnTypes, DELTA_RETENTION, FileFormat, LEAST_DELTA_RETENTION};
 
 use crate::calendar::per::Per;
 use crate::calendar::period::Period;
@@ -14,7 +14,7 @@ use crate::file::fields::{Fields, Named, Reader, Text};
 use crate::file::keys::{EXPORT, QUERY};
 use crate::file::names::Id;
 use crate::file::problem::Mistake;
-use crate::size::parse_size;
+use crate::size::{parse_age, parse_size};
 
 /// A published query of a job.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +35,8 @@ pub struct Export {
     pub file_size: u64,
     /// Whether a Delta log is kept beside the files.
     pub delta: bool,
+    /// How long files that were replaced stay for readers of older versions of the Delta log, microseconds.
+    pub delta_retention: i64,
     /// The SQL text, with `$day`, `$from`, `$to` and `$now` where it uses them.
     pub sql: String,
     /// The absolute path of the file that holds the query; `None` if the job file itself does.
@@ -75,6 +77,11 @@ impl Export {
             ExportMode::Append => true,
             ExportMode::Upsert => self.per == Per::Query,
         }
+    }
+
+    /// The types of its columns that differ from those of the query: Delta has no unsigned integers.
+    pub fn column_types(&self) -> ColumnTypes {
+        ColumnTypes { signed: self.delta, floats: false }
     }
 
     /// The directory below `exports/` of its Delta table; `None` without `delta`.
@@ -142,6 +149,8 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
         }
     }
 
+    let delta_retention = delta_retention(reader, &fields, delta);
+
     let (sql, sql_path, sql_at) = query(reader, &fields, folder)?;
     let export = Export {
         name: named.name.to_owned(),
@@ -152,6 +161,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
         keys,
         file_size,
         delta,
+        delta_retention,
         sql,
         sql_path,
         sql_at,
@@ -169,6 +179,21 @@ fn file_size(reader: &mut Reader<'_>, fields: &Fields<'_>, format: FileFormat) -
         reader.refuse(text.at, Mistake::NotASize { key: "file_size", value: text.value.to_owned(), problem });
         FILE_SIZE
     })
+}
+
+/// How long replaced files stay, microseconds.
+fn delta_retention(reader: &mut Reader<'_>, fields: &Fields<'_>, delta: bool) -> i64 {
+    let Some(text) = fields.text(reader, "delta_retention") else { return DELTA_RETENTION };
+    if !delta {
+        reader.refuse(fields.key_at("delta_retention"), Mistake::RetentionWithoutDelta);
+    }
+    match parse_age(text.value).filter(|age| *age >= LEAST_DELTA_RETENTION) {
+        Some(age) => age,
+        None => {
+            reader.refuse(text.at.clone(), Mistake::DeltaRetention { value: text.owned() });
+            DELTA_RETENTION
+        }
+    }
 }
 
 /// The columns that identify a row: required for an upsert, refused otherwise.

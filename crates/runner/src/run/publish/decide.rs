@@ -205,10 +205,16 @@ pub fn check_columns(export: &Export, schema: &Schema) -> Result<(), RunError> {
         let columns: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         return Err(RunError::UnknownKey { export: name(), key: key.clone(), columns: columns.join(", ") });
     }
-    match column_without_delta_type(schema).filter(|_| export.delta) {
+    match column_without_delta_type(schema, export.column_types()).filter(|_| export.delta) {
         None => Ok(()),
         Some((column, kind)) => Err(RunError::DeltaType { export: name(), column, kind }),
     }
+}
+
+/// What the files of an export have instead of the types of its query, whose rows have `schema`: a sentence for each column.
+pub fn type_notes(export: &Export, schema: &Schema) -> Vec<String> {
+    let changes = export.column_types().changes(schema);
+    changes.iter().map(|(name, kind, file)| format!("{name}, {kind} in the query, is {file} in the files")).collect()
 }
 
 fn why(reason: &Reason) -> String {

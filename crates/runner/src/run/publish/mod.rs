@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use tidetable_blobs::BlobError;
 
 use tidetable_export::{
-    EmptyPart, ExportError, PublishedPart, check_log, record, retire, sweep, sweep_retired, write_log,
+    DeltaLog, EmptyPart, ExportError, LogTimes, PublishedPart, record, retire, sweep, sweep_retired,
 };
 use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord};
 use tidetable_sql::Session;
@@ -32,7 +32,7 @@ use crate::run::retry::Retry;
 use crate::units::publish::PartContext;
 use compare::owned;
 pub(crate) use compare::{ComparedExport, ComparedExports};
-pub use decide::{check_columns, tables_read};
+pub use decide::{check_columns, tables_read, type_notes};
 use outcome::{PartResult, as_empty, as_sealed, event_of, log_record, made_from, part_record};
 use passes::PassMember;
 pub(crate) use stage::PublishStage;
@@ -84,16 +84,14 @@ impl PublishStage<'_> {
                 return Err(owned(compared.export, &part.folder, owner));
             }
         }
-        if let Some(folder) = compared.export.delta_folder()
-            && let Err(error) = check_log(self.store.blobs().as_ref(), folder)
-            && is_of_log(&error)
-        {
+        let log = match self.open_log(compared) {
             // What would be replaced could not be taken out of the log, and its readers would count both.
-            let record = log_record(compared.export, folder, &error);
-            self.observer.event(event_of(&record));
-            done.log = Some(record);
-            return Ok(());
-        }
+            Err(error) if is_of_log(&error) => {
+                self.log_failed(compared.export, &error, done);
+                return Ok(());
+            }
+            log => log?,
+        };
         let mut published = compared.published.clone();
         let known: Vec<_> = empty.iter().map(|part| as_empty(compared, part)).collect();
         record(self.store, &mut published, &self.job.name, &known)?;
@@ -120,22 +118,36 @@ impl PublishStage<'_> {
             let named = |(place, error): (usize, String)| Some((parts.get(place)?.folder.clone(), error));
             retry.wait(left.again.into_iter().filter_map(named).collect(), attempts)?;
         }
-        if let Some(folder) = compared.export.delta_folder()
+        if let Some(log) = log
             && (!published.parts.is_empty() || !compared.published.parts.is_empty())
         {
-            match write_log(self.store.blobs().as_ref(), &published, folder, self.options.now) {
+            let (now, clock) = (self.options.now, (self.options.clock)());
+            match log.write(&mut published, LogTimes { now, clock, retention: compared.export.delta_retention }) {
                 // Only the log is missing; the next run brings it up to its list.
                 Err(error @ ExportError::Store(StoreError::Blob(BlobError::NotADirectory { .. })))
                     if !retry.has_more() =>
                 {
-                    let record = log_record(compared.export, folder, &error);
-                    self.observer.event(event_of(&record));
-                    done.log = Some(record);
+                    self.log_failed(compared.export, &error, done);
                 }
                 written => drop(written?),
             }
         }
         Ok(())
+    }
+
+    /// The Delta log of an export, if it has one that may have to be written: parts are published, or an earlier run stopped
+    /// before it wrote the log.
+    fn open_log<'b>(&'b self, compared: &'b ComparedExport<'_>) -> Result<Option<DeltaLog<'b>>, ExportError> {
+        let Some(folder) = compared.export.delta_folder() else { return Ok(None) };
+        let log = DeltaLog::open(self.store.blobs().as_ref(), &compared.published, folder)?;
+        Ok(Some(log).filter(|log| !compared.parts.is_empty() || !log.is_current()))
+    }
+
+    /// Records that the Delta log could not be written.
+    fn log_failed(&self, export: &Export, error: &ExportError, done: &mut PublishDone) {
+        let record = log_record(export, export.delta_folder().unwrap_or_default(), error);
+        self.observer.event(event_of(&record));
+        done.log = Some(record);
     }
 
     /// Tries parts concurrently.
