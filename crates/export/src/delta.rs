@@ -28,7 +28,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::delta::expired::DELTA_RETENTION;
 use crate::delta::listed::{ListedFile, ListedFiles, digest, encoded, files_of, log_of, table_folders};
-use crate::delta::log_state::{LogState, RETENTION, entry};
+use crate::delta::log_state::{LogState, RETENTION, entry, reaches};
 use crate::delta::schema::{has_local_time, schema};
 use crate::delta::stats::stats;
 use crate::error::{ExportError, Result};
@@ -36,20 +36,19 @@ use crate::error::{ExportError, Result};
 /// How often an entry is made again when another writer has taken its version.
 const TRIES: usize = 3;
 
-/// What the list notes of the log in `folder`, if it still holds: its files are those of the list, and the entry is there and the
-/// newest. Does not read it.
+/// What the list notes of the log in `folder`, if it still holds: its files are those of the list, the noted entry is the newest,
+/// and no entry is missing that other readers need. Reads no entry.
 fn noted<'a>(blobs: &dyn Blobs, published: &'a Published, folder: &str) -> Result<Option<&'a Logged>> {
     let Some(logged) = &published.logged else { return Ok(None) };
     if logged.files != digest(&files_of(published, folder)) {
         return Ok(None);
     }
     let log = log_of(folder);
-    let entries = [entry(&log, logged.version), entry(&log, logged.version + 1)];
-    let holds = match blobs.stat_all(&entries)?.as_slice() {
-        [Some(newest), None] => newest.bytes == logged.bytes,
-        _ => false,
-    };
-    Ok(holds.then_some(logged))
+    if !reaches(blobs, &log, logged.checkpoint, logged.version)? {
+        return Ok(None);
+    }
+    let newest = blobs.stat(&entry(&log, logged.version))?;
+    Ok(newest.is_some_and(|newest| newest.bytes == logged.bytes).then_some(logged))
 }
 
 /// The log of an export, as a run finds it before it publishes.

@@ -21,7 +21,8 @@ def say(engine, **what):
 
 
 def text(rows):
-    return sorted([None if value is None else str(value) for value in row] for row in rows)
+    rows = [[None if value is None else str(value) for value in row] for row in rows]
+    return sorted(rows, key=str)
 
 
 def duck(folder, where="true"):
@@ -33,7 +34,9 @@ def duck(folder, where="true"):
     db.execute(f"LOAD '{extension}'")
     db.execute("SET TimeZone = 'UTC'")
     found = db.sql(f"SELECT * FROM delta_scan('{folder}') WHERE {where}")
-    say("duckdb", columns=found.columns, types=[str(kind) for kind in found.types], rows=text(found.fetchall()))
+    # As texts: times with a zone need a package that this Python may lack.
+    rows = db.sql("SELECT COLUMNS(*)::VARCHAR FROM found").fetchall()
+    say("duckdb", columns=found.columns, types=[str(kind) for kind in found.types], rows=text(rows))
 
 
 def lake(folder, where="true", version=None):
@@ -58,10 +61,10 @@ def stats(folder):
 
 if __name__ == "__main__":
     what, folder, *more = sys.argv[1:]
-    if what == "stats":
-        stats(folder)
-    elif what == "version":
-        lake(folder, version=int(more[0]))
+    has_lake = importlib.util.find_spec("deltalake")
+    if what in ("stats", "version"):
+        if has_lake:
+            stats(folder) if what == "stats" else lake(folder, version=int(more[0]))
     elif importlib.util.find_spec("duckdb_extension_delta"):
         duck(folder, *more)
     else:

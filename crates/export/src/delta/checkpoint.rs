@@ -83,7 +83,6 @@ fn without_change(action: &Value) -> Value {
 /// The rows as a Parquet file.
 fn encode(rows: &[Value]) -> std::result::Result<Vec<u8>, ArrowError> {
     let schema = schema();
-    // Uncompressed but for the repetitions of paths: any engine reads Snappy.
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let mut writer = ArrowWriter::try_new(Vec::new(), Arc::clone(&schema), Some(properties))?;
     let mut decoder = ReaderBuilder::new(schema).build_decoder()?;

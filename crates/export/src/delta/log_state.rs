@@ -69,6 +69,19 @@ pub(crate) fn entry(log: &str, version: u64) -> String {
     format!("{log}/{version:020}.json")
 }
 
+/// Whether the log in the directory `log` has this checkpoint, if one is given, each entry after it up to `version`, and no later
+/// one. Reads names only.
+///
+/// # Errors
+/// If they cannot be listed.
+pub(crate) fn reaches(blobs: &dyn Blobs, log: &str, checkpoint: Option<u64>, version: u64) -> Result<bool> {
+    let after = checkpoint.map_or_else(String::new, |checkpoint| format!("{checkpoint:020}.checkpoint"));
+    let names = LogNames::of(blobs.list_after(log, &after)?.into_iter().map(|file| file.name).collect());
+    let first = checkpoint.map_or(0, |checkpoint| checkpoint + 1);
+    let is_there = checkpoint.is_none_or(|checkpoint| names.checkpoints.contains_key(&(checkpoint, 1)));
+    Ok(is_there && names.entries.range(first..).copied().eq(first..=version))
+}
+
 impl LogState {
     /// Reads the log in the directory `log`.
     ///
