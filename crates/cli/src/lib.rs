@@ -111,7 +111,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         entered.map_err(|source| CliError::Enter { path: folder.display().to_string(), source })?;
     }
 
-    let is_file = matches!(global.output, Output::Parquet | Output::Arrow);
+    let is_file = matches!(global.output, Output::Parquet | Output::Arrow | Output::Arrows);
     if is_file && !matches!(cli.command, Command::Sql(_)) {
         return Err(CliError::Usage(output::FILES_OF_SQL));
     }

@@ -13,8 +13,11 @@ pub(crate) mod shape;
 pub(crate) mod spec;
 pub(crate) mod writer;
 
+use std::io::Write;
+
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
+use arrow::ipc::writer::StreamWriter;
 use datafusion::prelude::DataFrame;
 use datafusion::scalar::ScalarValue;
 use tidetable_blobs::BlobWriter;
@@ -71,6 +74,30 @@ impl QueryFile<'_> {
         let bytes = file.bytes;
         file.publish()?;
         Ok((rows, bytes))
+    }
+
+    /// Writes the rows to `out` as an Arrow IPC stream, with the types that a file would have. Each batch is flushed, so that a
+    /// program reads rows while the query runs. Returns their number.
+    ///
+    /// # Errors
+    /// Those of the query and of writing.
+    pub async fn stream(&self, out: impl Write) -> Result<u64> {
+        let failures = self.failures("rows");
+        let planned = self.planned(&failures, || ()).await?;
+        let mut writer = StreamWriter::try_new(out, &planned.schema).map_err(|error| failures.write(error))?;
+        writer.flush().map_err(|error| failures.write(error))?;
+
+        let (_, rows) = planned
+            .write(
+                Sink(|batch: &RecordBatch| {
+                    writer.write(batch)?;
+                    writer.flush()
+                }),
+                &failures,
+            )
+            .await?;
+        writer.finish().map_err(|error| failures.write(error))?;
+        Ok(rows)
     }
 
     /// Passes the rows to `sink`, in the order and with the types that a file would have. Returns their number.

@@ -50,8 +50,10 @@ pub enum Output {
     Line,
     /// Parquet; only for the rows of `sql`.
     Parquet,
-    /// Arrow IPC; only for the rows of `sql`.
+    /// Arrow IPC file; only for the rows of `sql`.
     Arrow,
+    /// Arrow IPC stream, which a program reads from a pipe while the query runs; only for the rows of `sql`.
+    Arrows,
     /// SARIF 2.1.0; only for the findings of `lint`.
     Sarif,
 }

@@ -32,7 +32,7 @@ pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
             format_from_extension(&args.to, &destination, EXPORT_FILE_EXTENSIONS, default, "--format")?
         }
     };
-    if matches!(format, OutputFormat::Binary(_)) && destination.is_terminal() {
+    if matches!(format, OutputFormat::Binary(_) | OutputFormat::Stream) && destination.is_terminal() {
         return Err(CliError::Usage("binary output needs a file: give --to a file, or add --format csv"));
     }
     // A query may read only files.
@@ -52,6 +52,7 @@ pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
     let out = destination.open()?;
     let written = match format {
         OutputFormat::Binary(_) => runtime()?.block_on(query.write(out)).map_err(CliError::from),
+        OutputFormat::Stream => stream(&query, out),
         OutputFormat::Text(output) => text(&query, output, out),
     };
     warn_of_lost_windows(global, &session.opened());
@@ -61,6 +62,13 @@ pub fn export(global: &Global, args: &Export) -> Result<(), CliError> {
         Ok(written) => written,
     };
     tell(global, args, &destination, rows, size)
+}
+
+/// Writes rows as an Arrow IPC stream. Returns the number of rows and of bytes.
+fn stream(query: &QueryFile<'_>, out: Box<dyn BlobWriter>) -> Result<(u64, u64), CliError> {
+    let mut out = CountedFile::new(out);
+    let rows = runtime()?.block_on(query.stream(&mut out))?;
+    Ok((rows, out.finish()?))
 }
 
 /// Writes rows as text. Returns the number of rows and of bytes.

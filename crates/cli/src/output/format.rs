@@ -14,6 +14,8 @@ pub enum OutputFormat {
     Text(Output),
     /// A binary format.
     Binary(FileFormat),
+    /// An Arrow IPC stream.
+    Stream,
 }
 
 /// Extensions with their formats.
@@ -23,6 +25,7 @@ pub type Extensions = [(&'static str, OutputFormat)];
 pub const ROW_FILE_EXTENSIONS: &Extensions = &[
     (".parquet", OutputFormat::Binary(FileFormat::Parquet)),
     (".arrow", OutputFormat::Binary(FileFormat::Arrow)),
+    (".arrows", OutputFormat::Stream),
     (".ipc", OutputFormat::Binary(FileFormat::Arrow)),
     (".feather", OutputFormat::Binary(FileFormat::Arrow)),
     (".csv", OutputFormat::Text(Output::Csv)),
@@ -43,6 +46,7 @@ pub const EXPORT_FILE_EXTENSIONS: &Extensions = &[
     (".jsonl", OutputFormat::Text(Output::Json)),
     (".ndjson", OutputFormat::Text(Output::Json)),
     (".arrow", OutputFormat::Binary(FileFormat::Arrow)),
+    (".arrows", OutputFormat::Stream),
     (".ipc", OutputFormat::Binary(FileFormat::Arrow)),
     (".feather", OutputFormat::Binary(FileFormat::Arrow)),
 ];

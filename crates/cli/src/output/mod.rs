@@ -188,7 +188,7 @@ pub fn key_of(column: &str) -> String {
 
 /// The error for a binary format without a file.
 pub const FILES_OF_SQL: &str =
-    "parquet and arrow are for the rows of `tidetable sql`: write --output table, json, csv, markdown or line";
+    "parquet, arrow and arrows are for the rows of `tidetable sql`: write --output table, json, csv, markdown or line";
 
 /// The error for SARIF without findings.
 pub const SARIF_OF_LINT: &str = "sarif is for the findings of `tidetable lint JOB`: write another --output";

@@ -62,7 +62,9 @@ impl RowWriter {
                 Form::Csv
             }
             Output::Sarif => return Err(CliError::Usage(SARIF_OF_LINT)),
-            Output::Json | Output::Parquet | Output::Arrow => return Err(CliError::Usage(FILES_OF_SQL)),
+            Output::Json | Output::Parquet | Output::Arrow | Output::Arrows => {
+                return Err(CliError::Usage(FILES_OF_SQL));
+            }
         };
         // CSV is for programs, and has no limit.
         let most = screen.rows.filter(|_| output != Output::Csv);

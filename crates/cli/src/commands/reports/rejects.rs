@@ -60,7 +60,7 @@ pub fn rejects(global: &Global, args: &Rejects) -> Result<(), CliError> {
             }
         }
         Output::Csv => raw(global, project_if_any(global)?.as_ref(), &rows, &mut out)?,
-        Output::Parquet | Output::Arrow => return Err(CliError::Usage(FILES_OF_SQL)),
+        Output::Parquet | Output::Arrow | Output::Arrows => return Err(CliError::Usage(FILES_OF_SQL)),
         output => table(output, &record, &rows, args.limit, &mut out)?,
     }
 

@@ -141,10 +141,11 @@ impl StatementRunner<'_> {
 
         let (to, format) = self.destination()?;
         let done = match format {
-            OutputFormat::Binary(_) if to.is_terminal() => {
+            OutputFormat::Binary(_) | OutputFormat::Stream if to.is_terminal() => {
                 return Err(CliError::Usage("binary output needs a file: add -O FILE, or redirect the output"));
             }
             OutputFormat::Binary(format) => self.write(&session, query, format, to.shown(), to.open()?),
+            OutputFormat::Stream => self.stream_arrow(&session, query, to.shown(), to.open()?),
             OutputFormat::Text(output) => {
                 let mut writer = BatchWriter::new(CountedFile::new(to.open()?), output, self.screen(&to));
                 self.stream(&session, query, &mut writer).and_then(|()| {
@@ -250,13 +251,31 @@ impl StatementRunner<'_> {
     ) -> Result<(u64, u64), CliError> {
         self.root_is_there_for(session, query)?;
         let file = QueryFile { session, sql: query, params: &[], format, name };
-        self.cancellable(async {
-            // An error of the query is that of the statement, which is shown with its line.
-            file.write(blob).await.map_err(|error| match error {
-                ExportError::Query { source, .. } => CliError::Sql(*source),
-                error => CliError::Written(error),
-            })
-        })
+        self.cancellable(async { file.write(blob).await.map_err(of_statement) })
+    }
+
+    /// Writes the rows of a query as an Arrow IPC stream, each batch as soon as it is there. Returns the number of rows and
+    /// of bytes.
+    fn stream_arrow(
+        &self,
+        session: &Session,
+        query: &str,
+        name: &str,
+        blob: Box<dyn BlobWriter>,
+    ) -> Result<(u64, u64), CliError> {
+        self.root_is_there_for(session, query)?;
+        let file = QueryFile { session, sql: query, params: &[], format: FileFormat::Arrow, name };
+        let mut out = CountedFile::new(blob);
+        let rows = self.cancellable(async { file.stream(&mut out).await.map_err(of_statement) })?;
+        Ok((rows, out.finish()?))
+    }
+}
+
+/// An error of the query is that of the statement, which is shown with its line.
+fn of_statement(error: ExportError) -> CliError {
+    match error {
+        ExportError::Query { source, .. } => CliError::Sql(*source),
+        error => CliError::Written(error),
     }
 }
 
@@ -271,6 +290,7 @@ pub(crate) fn output_format(output: Output) -> OutputFormat {
     match output {
         Output::Parquet => OutputFormat::Binary(FileFormat::Parquet),
         Output::Arrow => OutputFormat::Binary(FileFormat::Arrow),
+        Output::Arrows => OutputFormat::Stream,
         text => OutputFormat::Text(text),
     }
 }
