@@ -132,6 +132,7 @@ mod schedule {
 /// Other programs read what is published: DuckDB, Polars, pyarrow, protobuf, Bigtable's emulator.
 mod interop {
     mod bigtable_emulator;
+    mod day_columns;
     mod delta;
     mod duckdb;
     mod packed_groups;

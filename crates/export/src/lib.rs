@@ -28,7 +28,7 @@ pub use file::format::FileFormat;
 pub use file::shape::ColumnTypes;
 pub use part::adopt::{Adopted, Stranded, adopt, appended_unlisted, found_instead, stranded};
 pub use part::draft::{ParkedDraft, PartDraft};
-pub use part::request::{FileMode, Outcome, PublishRequest, PublishedPart};
+pub use part::request::{DayColumn, FileMode, Outcome, PublishRequest, PublishedPart};
 pub use part::withdraw::EmptyPart;
 pub use part::{publish, record, retire, sweep, sweep_retired, write_part};
 pub use stale::{Reason, Stale, stale};

@@ -48,6 +48,7 @@ async fn publish_day(world: &World, day: i64, sql: &str, previous: Option<&Part>
         previous,
         format: FileFormat::Parquet,
         types: ColumnTypes::default(),
+        day: None,
         file_size: u64::MAX,
         mode: FileMode::Replace,
         keep_old: false,

@@ -31,7 +31,8 @@ columns = [{ each = "*", except = ["meter", "ts"], qualifier = "{column}", value
 
 const SELECT: &str = "select meter, ts, price, kwh, note, ok, cast(ts as date) as day from T order by meter, ts";
 
-fn project(export: &str) -> Project {
+/// A project with readings of two days, and this export.
+pub fn project(export: &str) -> Project {
     let project = Project::new("j", &format!("{JOB}\n[exports.E]\n{export}\n"));
     let rows = "1,2026-03-28T22:30:00Z,1.50,0.1,\"a,b\",true\n2,2026-03-28T23:30:00.250Z,,,n,\n2,2026-03-29T00:00:00Z,3.00,-2,x,false\n";
     project.write("in/a.csv", format!("meter,ts,price,kwh,note,ok\n{rows}"));

@@ -3,6 +3,8 @@
 
     readers_check.py types FILE          types and rows of a Parquet or Arrow file by DuckDB, Polars and pyarrow
     readers_check.py hive FOLDER         rows by the partition column of folders in the manner of Hive
+    readers_check.py day FOLDER          columns of folders in the manner of Hive whose files have the column of the folder
+    readers_check.py stream COMMAND..    rows that a command writes as an Arrow stream, read from a pipe by pyarrow and Polars
     readers_check.py bigtable FILE       the exact schema of a file for Dataflow's template, and its cells
     readers_check.py delta FOLDER        rows of each version of a Delta table
     readers_check.py delta_now FOLDER    rows of a Delta table
@@ -16,6 +18,7 @@ Prints one JSON object a line.
 import json
 import os
 import pathlib
+import subprocess
 import sys
 
 import duckdb
@@ -63,6 +66,39 @@ def hive(path):
     say("duckdb", days=duckdb.sql(query).fetchall())
     dataset = pyarrow.dataset.dataset(path, format="parquet", partitioning="hive").to_table()
     say("pyarrow", columns=dataset.column_names, rows=dataset.num_rows)
+
+
+def day(path):
+    found = duckdb.sql(f"SELECT * FROM read_parquet('{path}/*/*.parquet', hive_partitioning = true)")
+    say("duckdb", columns=found.columns, types=[str(kind) for kind in found.types], rows=len(found.fetchall()))
+    frame = polars.scan_parquet(path / "*/*.parquet", hive_partitioning=True).collect()
+    say("polars", columns=frame.columns, types=[str(kind) for kind in frame.dtypes], rows=frame.height)
+    # It takes values of directories for texts, and finds no common type: the files have the column.
+    table = pyarrow.dataset.dataset(path, format="parquet").to_table()
+    say("pyarrow", columns=table.column_names, types=[str(field.type) for field in table.schema], rows=table.num_rows)
+
+
+def stream(command):
+    def pipe():
+        return subprocess.Popen(command, stdout=subprocess.PIPE)
+
+    child = pipe()
+    reader = pyarrow.ipc.open_stream(child.stdout)
+    batches = sum(1 for batch in reader)
+    child.wait()
+    child = pipe()
+    table = pyarrow.ipc.open_stream(child.stdout).read_all()
+    said = dict(types=[str(field.type) for field in table.schema], columns=table.column_names, rows=table.num_rows)
+    say("pyarrow", batches=batches, first=rows_of(table.slice(0, 3)), code=child.wait(), **said)
+    child = pipe()
+    frame = polars.read_ipc_stream(child.stdout)
+    say("polars", types=[str(kind) for kind in frame.dtypes], rows=frame.height, code=child.wait())
+    # Rows come while the query runs, and a reader may leave.
+    child = pipe()
+    reader = pyarrow.ipc.open_stream(child.stdout)
+    first = next(iter(reader), None)
+    child.stdout.close()
+    say("left", rows=0 if first is None else first.num_rows, code=child.wait())
 
 
 def bigtable(path):
@@ -119,7 +155,11 @@ def delete_meter_2(path):
 
 
 if __name__ == "__main__":
-    {"delete_meter_2": delete_meter_2, "types": types, "hive": hive, "bigtable": bigtable, "delta": delta, "delta_now": delta_now, "checkpoint": checkpoint, "several": several}[sys.argv[1]](pathlib.Path(sys.argv[2]))
+    commands = {"delete_meter_2": delete_meter_2, "types": types, "hive": hive, "day": day, "bigtable": bigtable, "delta": delta, "delta_now": delta_now, "checkpoint": checkpoint, "several": several}
+    if sys.argv[1] == "stream":
+        stream(sys.argv[2:])
+    else:
+        commands[sys.argv[1]](pathlib.Path(sys.argv[2]))
     sys.stdout.flush()
     # The threads of several engines in one process do not always end in peace.
     os._exit(0)

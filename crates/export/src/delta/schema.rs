@@ -18,7 +18,8 @@ pub fn column_without_delta_type(query: &Schema, types: ColumnTypes) -> Option<(
 /// The columns of `published` in Delta's schema, as JSON; partition columns are dates if all their values are.
 pub(crate) fn schema(published: &Published, files: &ListedFiles, partition: &[String]) -> Result<String> {
     let mut fields = Vec::with_capacity(published.columns.len());
-    for (name, kind) in &published.columns {
+    // The values of directories count, also where files have a column of this name.
+    for (name, kind) in published.columns.iter().filter(|(name, _)| !partition.contains(name)) {
         let Some(kind) = kind.parse::<DataType>().ok().and_then(|kind| delta_type(&kind)) else {
             let path = format!("exports/{}.json", published.name);
             let reason = format!("a Delta table has no columns of type {kind}: CAST it in the query");

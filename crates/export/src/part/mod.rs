@@ -10,7 +10,9 @@ pub(crate) mod withdraw;
 
 use std::collections::HashSet;
 
+use datafusion::logical_expr::lit;
 use datafusion::prelude::DataFrame;
+use datafusion::scalar::ScalarValue;
 use tidetable_sql::SqlError;
 use tidetable_store::published::{MadeFrom, Part, Published};
 use tidetable_store::{Store, leave_out};
@@ -27,7 +29,7 @@ use crate::part::adopt::{MADE, already_made};
 use crate::part::draft::{DraftContent, PartDraft};
 use crate::part::files::{PartFiles, part_path};
 use crate::part::mode::combined;
-use crate::part::request::{FileMode, PublishRequest, PublishedPart};
+use crate::part::request::{DayColumn, FileMode, PublishRequest, PublishedPart};
 use crate::part::withdraw::EmptyPart;
 
 /// How long files stay in a bucket after the list has named others, microseconds: readers of the list before may still open
@@ -113,10 +115,21 @@ fn made_fingerprint(made: &MadeFrom) -> String {
 async fn rows(request: &PublishRequest<'_>) -> std::result::Result<DataFrame, SqlError> {
     let session = request.session.sequential();
     let frame = session.sql_with(request.sql, request.params).await?;
-    if request.format.holds_rows() {
-        return combined(&session, frame, request).await;
+    if !request.format.holds_rows() {
+        return cells_in_order(frame);
     }
-    cells_in_order(frame)
+    // Engines that do not tell capitals apart would see two columns of one name.
+    let missing = request
+        .day
+        .filter(|day| frame.schema().fields().iter().all(|field| !field.name().eq_ignore_ascii_case(day.name)));
+    let rows = combined(&session, frame, request).await?;
+    match missing {
+        // Rows published before are of the same day, and may be older than the column.
+        Some(DayColumn { name, day }) => {
+            Ok(rows.with_column(name, lit(ScalarValue::Date32(Some(day.to_epoch_days()))))?)
+        }
+        None => Ok(rows),
+    }
 }
 
 /// Adds `parts` to the list `published` and saves it. Call it after each part, or after many: a part that is published

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use chrono::NaiveDate;
 use datafusion::scalar::ScalarValue;
 use serde::{Deserialize, Serialize};
 use tidetable_sql::Session;
@@ -44,6 +45,8 @@ pub struct PublishRequest<'a> {
     pub format: FileFormat,
     /// Types of its columns that differ from those of the query.
     pub types: ColumnTypes,
+    /// A column of the day of the part, which files have where the query lacks it.
+    pub day: Option<DayColumn<'a>>,
     /// Bytes after which another file begins.
     pub file_size: u64,
     /// What happens to the rows published before.
@@ -53,6 +56,15 @@ pub struct PublishRequest<'a> {
     /// For a unit that another process may run at the same time: a name of its own, which the names of its files get
     /// instead of that of the run, and no file is begun under its final name.
     pub apart: Option<&'a str>,
+}
+
+/// The column of the day of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DayColumn<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The day, which all rows have.
+    pub day: NaiveDate,
 }
 
 impl PublishRequest<'_> {

@@ -77,6 +77,7 @@ async fn publish_as(world: &World, sql: &str, previous: Option<&Part>, how: &How
         previous,
         format: how.format,
         types: ColumnTypes::default(),
+        day: None,
         file_size: how.file_size,
         mode: how.mode,
         keep_old: how.keep_old,

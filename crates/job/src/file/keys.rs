@@ -382,6 +382,9 @@ pub(crate) static EXPORT: Section = Section {
         key("delta_retention", ValueShape::Text).says(
             "How long files that were replaced stay for readers of older versions of the Delta log; `7d` by default.",
         ),
+        key("day_column", ValueShape::Flag)
+            .says("Whether files have a column of their day, of type date, where the query lacks it."),
+        key("decimals", ValueShape::Text).says("How decimals are published: `exact`, or as `float`."),
         key("query", ValueShape::Table).says("The query whose rows are published."),
     ],
 };

@@ -297,6 +297,12 @@ pub(crate) enum Mistake {
     RetentionWithoutDelta,
     #[error("`{value}` is no time that replaced files can stay")]
     DeltaRetention { value: String },
+    #[error("the name holds no day that a column could have")]
+    DayColumnWithoutDay,
+    #[error("the name has a directory `{column}=` with other values than days")]
+    DayColumnTwice { column: String },
+    #[error("files of cells hold bytes, not decimals")]
+    CellsAreBytes,
     #[error("files of cells are made `per = \"query\"`")]
     CellsPerQuery,
     #[error("`file_size` is for files of rows")]
@@ -478,6 +484,9 @@ impl Mistake {
             Self::DeltaAppend => "write `mode = \"upsert\"` with `keys`, or leave `delta` out".to_owned(),
             Self::RetentionWithoutDelta => "write `delta = true`, or leave it out".to_owned(),
             Self::DeltaRetention { .. } => "write a number and a unit, `7d` or `36h`; at least `1h`, as long as a reader may take".to_owned(),
+            Self::DayColumnWithoutDay => "write a name with `{day}`, or leave it out".to_owned(),
+            Self::DayColumnTwice { column } => format!("write `{column}={{day}}`, or another name of the directory"),
+            Self::CellsAreBytes => "leave it out".to_owned(),
             Self::CellsPerQuery => "write `per = \"query\"`, and a query of `cells.TABLE`".to_owned(),
             Self::CellsInOneFile => "leave it out: what loads cells takes them from one file".to_owned(),
             Self::NotASize { key, problem, .. } => format!("{problem}, for example `{key} = \"256MiB\"`"),

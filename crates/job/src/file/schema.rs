@@ -79,6 +79,7 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
         ("message", "fields") => NamedPlain("integer"),
         ("export", "per") => Words(&["day", "hour", "month", "query"]),
         ("export", "format") => Words(&["parquet", "csv", "arrow", "bigtable-parquet", "cbt-csv"]),
+        ("export", "decimals") => Words(&["exact", "float"]),
         ("export", "mode") => Words(&["replace", "append", "upsert"]),
         ("job", "catch_up") => Words(&["all", "latest", "none"]),
         _ => return None,

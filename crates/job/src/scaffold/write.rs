@@ -128,7 +128,9 @@ pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> St
         Per::Month => "_{month:%Y%m}",
         Per::Query => "",
     };
-    text.push_str(&format!("[exports.{table}_{ending}]\nper = \"{per}\"\nname = \"{table}_{ending}{part}\"\nquery = {{ file = \"{query_file}\" }}\n"));
+    let day =
+        if plan.per == Per::Day { "day_column = true # a column of the day where the query has none\n" } else { "" };
+    text.push_str(&format!("[exports.{table}_{ending}]\nper = \"{per}\"\nname = \"{table}_{ending}{part}\"\n{day}query = {{ file = \"{query_file}\" }}\n"));
     text
 }
 

@@ -1,6 +1,6 @@
 //! Units of publishing: one part of an export. The unit checks it and writes its files; the driver settles them.
 
-use tidetable_export::{FileMode, PartDraft, PublishRequest, write_part};
+use tidetable_export::{DayColumn, FileMode, PartDraft, PublishRequest, write_part};
 use tidetable_job::{Export, ExportMode, Job, Period};
 use tidetable_record::{CheckRecord, FailingRow};
 use tidetable_sql::{ScalarValue, Session, SqlError};
@@ -62,6 +62,7 @@ impl PublishWork {
             previous: self.previous.as_ref(),
             format: export.format,
             types: export.column_types(),
+            day: self.day_column(export),
             file_size: export.file_size,
             mode: match export.mode {
                 _ if !export.accumulates() => FileMode::Replace,
@@ -72,6 +73,12 @@ impl PublishWork {
             keep_old: export.delta,
             apart: context.apart,
         }
+    }
+
+    /// The column of its day that the files have, if the export asks for one.
+    fn day_column<'a>(&self, export: &'a Export) -> Option<DayColumn<'a>> {
+        let day = self.period(export)?.start.date();
+        export.day_column.as_deref().map(|name| DayColumn { name, day })
     }
 
     /// Checks the part and writes its files. `session` is restricted to the period, whose parameters are `params`.

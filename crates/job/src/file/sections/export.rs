@@ -35,6 +35,10 @@ pub struct Export {
     pub file_size: u64,
     /// Whether a Delta log is kept beside the files.
     pub delta: bool,
+    /// The name of the column of the day that files have where the query lacks it; `None` without `day_column`.
+    pub day_column: Option<String>,
+    /// Whether decimals are doubles in the files.
+    pub float_decimals: bool,
     /// How long files that were replaced stay for readers of older versions of the Delta log, microseconds.
     pub delta_retention: i64,
     /// The SQL text, with `$day`, `$from`, `$to` and `$now` where it uses them.
@@ -81,7 +85,7 @@ impl Export {
 
     /// The types of its columns that differ from those of the query: Delta has no unsigned integers.
     pub fn column_types(&self) -> ColumnTypes {
-        ColumnTypes { signed: self.delta, floats: false }
+        ColumnTypes { signed: self.delta, floats: self.float_decimals }
     }
 
     /// The directory below `exports/` of its Delta table; `None` without `delta`.
@@ -119,6 +123,9 @@ const FORMATS: [(&str, FileFormat); 5] = [
 const MODES: [(&str, ExportMode); 3] =
     [("replace", ExportMode::Replace), ("append", ExportMode::Append), ("upsert", ExportMode::Upsert)];
 
+/// How decimals are published: as they are, or as doubles.
+const DECIMALS: [(&str, bool); 2] = [("exact", false), ("float", true)];
+
 /// Reads one export; `folder` is the directory of the job file. `None` if it is invalid.
 pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) -> Option<Export> {
     let before = reader.count();
@@ -150,6 +157,14 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
     }
 
     let delta_retention = delta_retention(reader, &fields, delta);
+    let day_column = match fields.flag("day_column").unwrap_or_default() {
+        true => template.as_ref().and_then(|template| day_column(reader, &fields, template)),
+        false => None,
+    };
+    let float_decimals = fields.choice(reader, "decimals", &DECIMALS);
+    if float_decimals && !format.holds_rows() {
+        reader.refuse(fields.key_at("decimals"), Mistake::CellsAreBytes);
+    }
 
     let (sql, sql_path, sql_at) = query(reader, &fields, folder)?;
     let export = Export {
@@ -161,6 +176,8 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
         keys,
         file_size,
         delta,
+        day_column,
+        float_decimals,
         delta_retention,
         sql,
         sql_path,
@@ -179,6 +196,26 @@ fn file_size(reader: &mut Reader<'_>, fields: &Fields<'_>, format: FileFormat) -
         reader.refuse(text.at, Mistake::NotASize { key: "file_size", value: text.value.to_owned(), problem });
         FILE_SIZE
     })
+}
+
+/// The name of the column of the day: that of the Hive directory of the day, so that readers that take columns from
+/// directories see one column, otherwise `day`.
+fn day_column(reader: &mut Reader<'_>, fields: &Fields<'_>, template: &TimeTemplate) -> Option<String> {
+    if !template.has(Placeholder::Day) {
+        reader.refuse(fields.key_at("day_column"), Mistake::DayColumnWithoutDay);
+        return None;
+    }
+
+    let mut name = "day";
+    for (column, value) in template.as_str().split('/').skip(1).filter_map(|folder| folder.split_once('=')) {
+        if matches!(value, "{day}" | "{day:%Y-%m-%d}" | "{day:%F}") {
+            name = column;
+        } else if column == name {
+            reader.refuse(fields.key_at("day_column"), Mistake::DayColumnTwice { column: column.to_owned() });
+            return None;
+        }
+    }
+    Some(name.to_owned())
 }
 
 /// How long replaced files stay, microseconds.

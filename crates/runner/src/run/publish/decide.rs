@@ -149,6 +149,12 @@ impl ExportInputs<'_> {
         if export.file_size != FILE_SIZE && export.mode != ExportMode::Append {
             settings.push(&file_size);
         }
+        if let Some(column) = &export.day_column {
+            settings.extend(["day column", column.as_str()]);
+        }
+        if export.float_decimals {
+            settings.push("float decimals");
+        }
         // Keeps the fingerprints of lists written before these settings existed.
         if form != PLAIN {
             settings.push(&form);
