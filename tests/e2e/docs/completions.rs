@@ -55,7 +55,7 @@ fn bash_completes_commands_jobs_and_tables() {
     assert!(bash(&project, "tidetable new sm").is_empty() && bash(&project, "tidetable sql --file j").is_empty());
     // An option and its value in one word, of which bash makes several.
     assert_eq!(bash(&project, "tidetable run --output = js"), ["json"]);
-    assert_eq!(bash(&project, "tidetable run --output =").len(), 8);
+    assert_eq!(bash(&project, "tidetable run --output =").len(), 9);
     // Outside a project there are no names and no error messages.
     std::fs::remove_file(project.path("tidetable.toml")).unwrap();
     assert!(bash(&project, "tidetable run sm").is_empty());

@@ -148,6 +148,7 @@ columns = [
 [exports.WEATHER_DAY]
 per = "day"
 name = "WEATHER_DAY_{day:%Y%m%d}"
+day_column = true # a column of the day where the query has none
 query = { file = "weather_day.sql" }
 "##
     );
