@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use tidetable_export::{
-    ColumnTypes, FileFormat, FileMode, Outcome, PublishRequest, PublishedPart, adopt, publish, record, stranded, sweep,
-    write_log,
+    ColumnTypes, DELTA_RETENTION, DeltaLog, FileFormat, FileMode, LogTimes, Outcome, PublishRequest, PublishedPart,
+    adopt, publish, record, stranded, sweep,
 };
 use tidetable_store::published::{Part, Published};
 
@@ -84,6 +84,13 @@ async fn publish_as(world: &World, sql: &str, previous: Option<&Part>, how: &How
         apart: None,
     };
     publish(&request).await.unwrap()
+}
+
+/// Brings the Delta log up to the list; the version written.
+fn write_log(world: &World, published: &mut Published) -> Option<u64> {
+    let store = world.store();
+    let log = DeltaLog::open(store.blobs().as_ref(), published, "SENSOR_20180101").unwrap();
+    log.write(published, LogTimes { now: START, clock: START, retention: DELTA_RETENTION }).unwrap()
 }
 
 fn folder(world: &World) -> PathBuf {
@@ -284,7 +291,7 @@ async fn files_that_stay_lie_beside_each_other_and_the_log_tells_which_are_meant
     let mut published = Published::load(store.blobs().as_ref(), "SENSOR_DAY").unwrap();
     let first = publish_as(&world, sql, None, &how).await;
     record(&store, &mut published, "smart-meters", std::slice::from_ref(&first)).unwrap();
-    assert_eq!(write_log(store.blobs().as_ref(), &published, "SENSOR_20180101", START).unwrap(), Some(0));
+    assert_eq!(write_log(&world, &mut published), Some(0));
     let before = names(&world);
     assert!(
         before.contains(&"part-run-1.parquet".to_owned()) && before.contains(&"part-run-1-00001.parquet".to_owned())
@@ -297,7 +304,7 @@ async fn files_that_stay_lie_beside_each_other_and_the_log_tells_which_are_meant
     world.load("a.csv", &day(2));
     let changed = publish_as(&world, sql, first.part.as_ref(), &How { run: "run-3", ..how }).await;
     record(&store, &mut published, "smart-meters", std::slice::from_ref(&changed)).unwrap();
-    assert_eq!(write_log(store.blobs().as_ref(), &published, "SENSOR_20180101", START).unwrap(), Some(1));
+    assert_eq!(write_log(&world, &mut published), Some(1));
     let log = store.blobs().read("exports/SENSOR_20180101/_delta_log/00000000000000000001.json").unwrap().unwrap();
     let log = String::from_utf8(log.to_vec()).unwrap();
     let files = first.part.unwrap().files().len();
