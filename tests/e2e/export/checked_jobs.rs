@@ -171,6 +171,8 @@ fn usual(key: &Key) -> Vec<Value> {
         "rejected_floor" | "skip" => vec![json!(0), json!(1), json!(-1)],
         "type" | "meter" | "kwh" | "price" => texts(&["float64", "text", "decimal(20,4)", "int64", "decimal(40,2)"]),
         // Others would not read the files, which only a run can tell.
+        "format" if key.path[0] == "sources" => texts(&["csv"]),
+        "preset" => Vec::new(),
         "delimiter" => texts(&[",", ";;", ""]),
         "quote" | "comment" | "escape" => texts(&[",", "\"", "#", "\\", ";;"]),
         "on" => texts(&["E", "T", "gone"]),
