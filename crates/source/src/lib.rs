@@ -83,7 +83,7 @@ pub use content_hash::ContentHash;
 pub use csv::{Counted, TextNotes};
 pub use error::SourceError;
 pub use format::{Foreign, Format};
-pub use location::{BucketUrl, Location, LocationError, Split, is_url, redacted};
+pub use location::{BucketUrl, Location, LocationError, Split, is_url, redacted, without_passwords};
 pub use origin::Origin;
 pub use plan::folder_values;
 pub use read::{Chunk, Growth, HeldContent, InputReader, ParsedChunk, Parser};
@@ -93,8 +93,8 @@ pub use spec::Thousands;
 pub use spec::{ColumnSpec, CsvOptions, MaxRejected, Preset, SchemaMode, SourceSpec};
 pub use storage::{
     BucketAddress, BucketError, BucketFault, DiscoveredFiles, InputFile, OpenedBucket, PULL_DIRECTORY, PULL_FORMAT,
-    PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily, Secret, Storage, Unread, UnreadReason,
-    describe_request, is_http, is_missing_object, is_transient, open_object_store,
+    PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily, Secret, SourcePatterns, Storage, Unread,
+    UnreadReason, describe_request, is_http, is_missing_object, is_transient, open_object_store,
 };
 pub use text_shape::TextShape;
 pub use time::{FormatFault, TimeCounts};

@@ -3,6 +3,7 @@
 //! What begins with `scheme:/` is a URL, everything else is a path of this machine: `10:00.csv` and `a:b` are paths. A URL
 //! that is not understood is refused, because as a path it would make a directory called `s3:`.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -261,6 +262,27 @@ pub fn redacted(url: &str) -> String {
     format!("{scheme}:{slashes}{authority}{path}{query}{hidden}")
 }
 
+/// A text that may quote what a person gave, with [`HIDDEN`] in place of the user and password of each URL in it.
+pub fn without_passwords(text: &str) -> Cow<'_, str> {
+    let mut shown = Cow::Borrowed("");
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("://") {
+        let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '`' | '?' | '#');
+        let authority = after.split(ends).next().unwrap_or_default();
+        shown += before;
+        shown += "://";
+        rest = after;
+
+        let user = authority.rsplit_once('@').map(|(user, _)| user).filter(|user| user.contains(':'));
+        if let Some(user) = user {
+            shown += HIDDEN;
+            rest = after.get(user.len()..).unwrap_or_default();
+        }
+    }
+    shown += rest;
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,6 +291,16 @@ mod tests {
         match Location::parse(written) {
             Ok(Location::Bucket(url)) => url,
             other => panic!("{written}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn passwords_in_a_text_are_hidden() {
+        let text = "no input https://u:s3cret@h/x?y, nor \"s3://b/c@d:e\" and a://b:c@d";
+        let shown = "no input https://***@h/x?y, nor \"s3://b/c@d:e\" and a://***@d";
+        assert_eq!(without_passwords(text), shown);
+        for text in ["", "abfss://container@account/x", "12:30 a@b ://", "https://host:80/a@b"] {
+            assert_eq!(without_passwords(text), text);
         }
     }
 

@@ -85,6 +85,16 @@ impl Format {
         }
     }
 
+    /// The part of a name before the ending that says its format, and before that of a compression; `None` if the ending does
+    /// not say.
+    pub(crate) fn stem(name: &str) -> Option<&str> {
+        let lower = name.to_ascii_lowercase();
+        let compression = Compression::of_name(&lower);
+        let plain = compression.and_then(|found| lower.strip_suffix(found.ending)).unwrap_or(&lower);
+        let stem = ENDINGS.iter().find_map(|(ending, _)| plain.strip_suffix(ending))?;
+        name.get(..stem.len())
+    }
+
     /// Whether a name ends in `.json`, as also settings and catalogs do that lie beside data.
     pub(crate) fn may_be_settings(name: &str) -> bool {
         let name = name.to_ascii_lowercase();
@@ -143,6 +153,8 @@ mod tests {
         ] {
             assert_eq!(Format::of_name(name), format, "{name}");
         }
+        assert_eq!((Format::stem("a*.CSV.gz"), Format::stem("x.v2.parquet")), (Some("a*"), Some("x.v2")));
+        assert_eq!(Format::stem("*.{csv,txt}"), None);
         assert!(Format::is_compressed_name("a.CSV.GZ") && !Format::is_compressed_name("a.csv"));
         assert!(Format::endings().ends_with(" or .avro"));
     }

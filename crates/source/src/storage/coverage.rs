@@ -31,6 +31,12 @@ pub(super) fn is_data_name(name: &str, any_ending: bool) -> bool {
     any_ending || Format::of_name(&name).is_some() && !Format::may_be_settings(&name)
 }
 
+/// Whether a name that a pattern does not match is that of a data file, so that it may be an input with the wrong ending. A
+/// `.txt` is as often a text for people.
+pub(super) fn is_beside_data(name: &str) -> bool {
+    !is_work_name(name.as_bytes()) && is_data_name(name, false) && !name.to_ascii_lowercase().ends_with(".txt")
+}
+
 impl Part {
     /// Whether it skips `name`, though its letters match.
     pub fn skips(&self, name: &[u8]) -> bool {

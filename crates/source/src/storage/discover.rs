@@ -14,8 +14,8 @@ use crate::format::{Foreign, Format};
 use crate::location::{LocationError, Split};
 use crate::reader_version::ReaderVersion;
 use crate::spec::SourceSpec;
-use crate::storage::coverage::{Coverage, coverage};
-use crate::storage::pattern::{Part, Pattern};
+use crate::storage::coverage::{Coverage, coverage, is_beside_data};
+use crate::storage::pattern::{Part, Pattern, SourcePatterns};
 use crate::storage::pull_list::PulledDirectory;
 use crate::storage::unread::{Unread, UnreadReason, shown_path};
 use crate::storage::walk::{FoundFile, Walk};
@@ -144,6 +144,8 @@ impl Storage {
             }
         }
         all.remove_duplicates();
+        let patterns = SourcePatterns::of([spec]);
+        all.unread.retain(|unread| unread.reason != UnreadReason::OtherEnding || !patterns.take(&unread.path));
         Ok(all)
     }
 
@@ -174,7 +176,10 @@ impl Storage {
             reached.pulled.push(PulledDirectory { directory: shown(&folder), list });
         }
         for (unread_path, reason) in walk.unread {
-            reached.unread.push(Unread { path: shown(&unread_path), reason });
+            let path = shown(&unread_path);
+            if reason != UnreadReason::OtherEnding || pattern.differs_by_ending(&path) {
+                reached.unread.push(Unread { path, reason });
+            }
         }
 
         for FoundFile { path: found_path, place: stored_at, metadata, work } in walk.files {
@@ -327,11 +332,15 @@ impl ObjectPattern<'_> {
     /// [`SourceError::DayInPath`], [`SourceError::UnknownFormat`].
     fn classify(&self, object: ObjectMeta, reached: &mut Reached) -> Result<(), SourceError> {
         let key = object.location.as_ref();
+        let path = format!("{}/{key}", self.base);
         if !self.is_folder && !self.pattern.is_match(key) {
+            let name = key.rsplit('/').next().unwrap_or(key);
+            if self.pattern.differs_by_ending(key) && is_beside_data(name) {
+                reached.unread.push(Unread { path, reason: UnreadReason::OtherEnding });
+            }
             return Ok(());
         }
 
-        let path = format!("{}/{key}", self.base);
         let work_name = match coverage(self.parts, key, self.spec.format.is_some()) {
             Coverage::Outside => return Ok(()),
             Coverage::UnknownEnding => {
@@ -439,6 +448,39 @@ mod tests {
                 names(&["in/_temporary/0/3.csv"]),
                 "{start:?}"
             );
+        }
+    }
+
+    #[test]
+    fn data_files_with_another_ending_are_named() {
+        let root = tempfile::tempdir().unwrap();
+        for name in [
+            "n/1.csv",
+            "n/2.parquet",
+            "n/3.csv.gz",
+            "n/notes.md",
+            "n/requirements.txt",
+            "n/_4.parquet",
+            "n/readme.csv.gz",
+            "s/o.json",
+        ] {
+            let path = root.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "x").unwrap();
+        }
+        let storage = Storage::new(root.path().to_owned(), None);
+        let unread = |files: &[&str]| {
+            let files = files.iter().map(|file| (*file).to_owned()).collect();
+            let found = storage.find(&SourceSpec { files, ..SourceSpec::default() }).unwrap();
+            let unread = found.unread.into_iter().filter(|unread| unread.reason == UnreadReason::OtherEnding);
+            unread.map(|unread| unread.path).collect::<Vec<_>>()
+        };
+
+        assert_eq!(unread(&["*/*.csv"]), ["n/2.parquet", "n/3.csv.gz"]);
+        assert_eq!(unread(&["**/[0-2]*.csv"]), ["n/2.parquet"]);
+        assert_eq!(unread(&["*/*.csv", "./n/*.parquet"]), ["n/3.csv.gz"]);
+        for read in ["n", "n/1.csv", "n/*.{csv,csv.gz,parquet}"] {
+            assert_eq!(unread(&[read]), Vec::<String>::new(), "{read}");
         }
     }
 

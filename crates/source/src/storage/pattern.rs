@@ -4,6 +4,8 @@ use chrono::NaiveDate;
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::error::SourceError;
+use crate::format::Format;
+use crate::spec::SourceSpec;
 
 /// A pattern that was understood.
 #[derive(Debug)]
@@ -12,6 +14,8 @@ pub(super) struct Pattern {
     /// The glob, cut at its slashes.
     pub parts: Vec<Part>,
     whole: GlobMatcher,
+    /// The glob with any ending in place of that of a data file; only where it ends so.
+    any_ending: Option<GlobMatcher>,
     /// Globs and the days between them; only where there are days.
     pieces: Vec<Piece>,
 }
@@ -107,12 +111,21 @@ impl Pattern {
         if matches!(parts.last(), Some(Part::Folders)) {
             parts.push(Part::DataFiles);
         }
-        Ok(Self { written: written.to_owned(), parts, whole: glob(&whole)?, pieces })
+        let any_ending = match parts.last() {
+            Some(Part::Glob { .. }) => Format::stem(&whole).map(|stem| glob(&format!("{stem}.*"))).transpose()?,
+            _ => None,
+        };
+        Ok(Self { written: written.to_owned(), parts, whole: glob(&whole)?, any_ending, pieces })
     }
 
     /// Whether the glob as a whole matches `path`.
     pub fn is_match(&self, path: &str) -> bool {
         self.whole.is_match(path)
+    }
+
+    /// Whether `path`, which the glob does not match, would match if it had another ending.
+    pub fn differs_by_ending(&self, path: &str) -> bool {
+        self.any_ending.as_ref().is_some_and(|any_ending| any_ending.is_match(path))
     }
 
     /// Its parts, where the last names a folder: all data files below it.
@@ -128,6 +141,23 @@ impl Pattern {
         find_day(&self.pieces, path, Found::default())
             .map(Some)
             .ok_or_else(|| SourceError::DayInPath { path: shown.to_owned(), pattern: self.written.clone() })
+    }
+}
+
+/// The patterns of sources.
+#[derive(Debug)]
+pub struct SourcePatterns(Vec<Pattern>);
+
+impl SourcePatterns {
+    /// Those of `specs` that are understood.
+    pub fn of<'a>(specs: impl IntoIterator<Item = &'a SourceSpec>) -> Self {
+        let written = specs.into_iter().flat_map(|spec| &spec.files);
+        Self(written.filter_map(|written| Pattern::new(written.trim_start_matches("./")).ok()).collect())
+    }
+
+    /// Whether one of them matches `path`, which begins as paths of inputs do.
+    pub fn take(&self, path: &str) -> bool {
+        self.0.iter().any(|pattern| pattern.is_match(path))
     }
 }
 

@@ -32,6 +32,8 @@ pub enum UnreadReason {
     WorkFile,
     /// A file of a named folder whose ending does not say what it holds.
     UnknownEnding,
+    /// A data file that the pattern would match, had it the format or the compression that the pattern ends with.
+    OtherEnding,
 }
 
 impl Unread {
@@ -75,6 +77,7 @@ impl UnreadReason {
             Self::NotAFile => "they are no regular files",
             Self::WorkFile => "they begin with _ or .",
             Self::UnknownEnding => "their endings do not say what they hold",
+            Self::OtherEnding => "`files` takes other endings",
         }
     }
 
@@ -103,6 +106,9 @@ impl UnreadReason {
             Self::WorkFile => work_note(paths),
             Self::UnknownEnding => {
                 format!("{name} is not read: its ending does not say what it holds. Set `format`, or name the file")
+            }
+            Self::OtherEnding => {
+                format!("{name} is not read: `files` takes other endings. Add \"*{ending}\" there, or move it away")
             }
         }
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::SourceError;
-use crate::storage::coverage::{is_data_name, is_work_name};
+use crate::storage::coverage::{is_beside_data, is_data_name, is_work_name};
 use crate::storage::pattern::Part;
 use crate::storage::pull_list::{PULL_DIRECTORY, PULL_LIST, PULL_UNDER_WAY, PullList, is_of_pull};
 use crate::storage::unread::UnreadReason;
@@ -68,8 +68,13 @@ impl Walk {
             Part::Glob { text, .. } => {
                 for entry in self.entries(folder)? {
                     let name = entry.file_name();
-                    if !is_left(&name) && text.is_match(Path::new(&name)) {
+                    if is_left(&name) {
+                        continue;
+                    }
+                    if text.is_match(Path::new(&name)) {
                         self.reach_by_wildcard(entry.path(), &name, part, rest)?;
+                    } else if rest.is_empty() {
+                        self.pass_data(entry.path(), &name);
                     }
                 }
             }
@@ -155,6 +160,14 @@ impl Walk {
             self.leave(path, UnreadReason::UnknownEnding);
         }
         Ok(())
+    }
+
+    /// Notes a data file that the last part of a pattern does not match.
+    fn pass_data(&mut self, path: PathBuf, name: &OsStr) {
+        let is_data = name.to_str().is_some_and(is_beside_data);
+        if is_data && fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
+            self.leave(path, UnreadReason::OtherEnding);
+        }
     }
 
     /// Reaches a name that `part` matches; `rest` is what the pattern has behind it.

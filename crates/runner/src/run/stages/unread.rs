@@ -7,17 +7,26 @@ use tidetable_job::{Job, several};
 use tidetable_layout::Window;
 use tidetable_layout::time::{DAY, window_name};
 use tidetable_record::InputState;
-use tidetable_source::Unread;
+use tidetable_source::{SourcePatterns, Unread, UnreadReason};
 use tidetable_store::Input;
 
 use crate::run::stages::load::{Pending, PlannedSource};
+
+/// Days of a year.
+const YEAR: i32 = 366;
 
 /// Most folders with a note on files without rows.
 const FOLDERS: usize = 5;
 
 /// Notes on names that patterns of sources reach and that are not read.
 pub(crate) fn unread_notes(sources: &[PlannedSource<'_>]) -> Vec<String> {
-    sources.iter().flat_map(|planned| Unread::notes(&planned.unread)).collect()
+    // What another source of the job reads is no file with a wrong ending.
+    let patterns = SourcePatterns::of(sources.iter().map(|planned| &planned.source.spec));
+    let is_told = |unread: &&Unread| unread.reason != UnreadReason::OtherEnding || !patterns.take(&unread.path);
+
+    let unread_of =
+        |planned: &PlannedSource<'_>| -> Vec<Unread> { planned.unread.iter().filter(is_told).cloned().collect() };
+    sources.iter().flat_map(|planned| Unread::notes(&unread_of(planned))).collect()
 }
 
 /// Notes on keys of folders that no column reads, one for each source.
@@ -121,7 +130,8 @@ fn one_of(files: &[String]) -> String {
     }
 }
 
-/// The note on inputs with event times in the future of `clock`: it names the latest.
+/// The note on inputs with event times in the future of `clock`: it names the latest. More than a year ahead it is a warning:
+/// few forecasts go so far.
 pub(crate) fn future_note(loads: &[Pending], clock: i64) -> Option<String> {
     // A local date may be a day ahead.
     let last = i32::try_from(clock.div_euclid(DAY) + 1).ok()?;
@@ -133,10 +143,10 @@ pub(crate) fn future_note(loads: &[Pending], clock: i64) -> Option<String> {
         1 => String::new(),
         files => format!(" (and {})", several(files as u64 - 1, "other file")),
     };
-    Some(format!(
-        "{file}{others} has readings of {}, in the future: if that is no forecast, correct them, as `status` takes them for the newest",
-        window_name(Window::Day, i64::from(*day) * DAY)
-    ))
+    let day_name = window_name(Window::Day, i64::from(*day) * DAY);
+    let told =
+        format!("{file}{others} has readings of {day_name}, in the future: correct them, if that is no forecast");
+    Some(if *day > last.saturating_add(YEAR) { format!("warning: {told}") } else { told })
 }
 
 /// Notes on new files that a plan knows to be empty.
