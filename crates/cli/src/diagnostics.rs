@@ -5,6 +5,7 @@ use clap::error::{ContextKind, ContextValue};
 use miette::Diagnostic;
 use serde_json::{Value, json};
 use tidetable_job::{JobError, JobFileError, ProjectError};
+use tidetable_runner::without_passwords;
 
 use crate::args::{Global, Log, command};
 use crate::error::CliError;
@@ -35,6 +36,7 @@ pub fn refuse_usage(mut error: clap::Error) -> ! {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let words: Vec<String> = words.take_while(|word| word != "--").collect();
     name_as_given(&mut error, &words);
+    hide_passwords(&mut error);
     let json = words.iter().any(|word| word == "--log=json")
         || words.windows(2).any(|pair| matches!(pair, [key, value] if key == "--log" && value == "json"));
     if !(json && error.use_stderr()) {
@@ -61,6 +63,16 @@ fn name_as_given(error: &mut clap::Error, words: &[String]) {
     if let Some(short) = short {
         let given = format!("-{short} {value}").trim_end().to_owned();
         error.insert(ContextKind::InvalidArg, ContextValue::String(given));
+    }
+}
+
+/// Hides the password of a URL that was given where it is not taken.
+fn hide_passwords(error: &mut clap::Error) {
+    for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg] {
+        if let Some(ContextValue::String(value)) = error.get(kind) {
+            let hidden = without_passwords(value).into_owned();
+            error.insert(kind, ContextValue::String(hidden));
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! A closed standard error is no failure.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
+use tidetable_runner::without_passwords;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::{Format, Full, Writer};
@@ -55,6 +57,9 @@ const TOLD: [&str; 7] = [
     "error sending heartbeat with fenced status",
     "ExecutorStopped grpc failed",
 ];
+
+/// Characters of a log of a library that a server shows.
+const LONGEST: usize = 300;
 
 /// For how long a server, or a warning on a terminal, does not say the same again.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -117,7 +122,8 @@ pub fn print_message(log: Log, quiet: bool, text: &str) {
 pub fn write_text(text: &str) {
     let stamp = stamp().prefix();
     let completed = hints::completed(text);
-    let text = message(&completed, io::stderr().is_terminal());
+    let safe = without_passwords(&completed);
+    let text = message(&safe, io::stderr().is_terminal());
 
     let width = screen_width().filter(|_| stamp.is_empty());
     let lines = text.lines().flat_map(|line| match width {
@@ -140,7 +146,7 @@ pub fn write_object(object: Value) {
     let Value::Object(mut fields) = object else { return };
     for key in ["message", "help"] {
         if let Some(Value::String(text)) = fields.get_mut(key) {
-            *text = hints::completed(text).into_owned();
+            *text = without_passwords(&hints::completed(text)).into_owned();
         }
     }
     fields.insert("ts".to_owned(), now().into());
@@ -208,13 +214,22 @@ impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
         if !is_told(&text) {
-            write_text(&text);
+            write_text(&cut(text.trim_end()));
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// The beginning of a log of a library on a server: Ballista prints whole structures. All of it where `RUST_LOG` asks for logs.
+fn cut(text: &str) -> Cow<'_, str> {
+    let is_whole = !stamp().level || std::env::var_os("RUST_LOG").is_some();
+    match text.char_indices().nth(LONGEST).filter(|_| !is_whole) {
+        Some((end, _)) => format!("{} .. (RUST_LOG=info shows all)", text.get(..end).unwrap_or(text)).into(),
+        None => text.into(),
     }
 }
 

@@ -40,5 +40,5 @@ pub use readable::ReadableTables;
 pub use root::{CACHE_SIZE, cache_directory, open_cache, open_location};
 pub use run::{RunError, RunOptions, RunReport, Stop, open_store, plan_job, run, runtime};
 pub use tidetable_record as record;
-pub use tidetable_source::Location;
+pub use tidetable_source::{Location, without_passwords};
 pub use worker::{Worker, WorkerError, WorkerOptions};

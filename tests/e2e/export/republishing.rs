@@ -287,6 +287,32 @@ fn plan_lists_sealed_days() {
     assert_eq!(parts(&json_lines(&ran.stdout)[0]), [part("E_20260505", "sealed")], "{}", ran.stderr);
 }
 
+#[test]
+fn a_delete_names_the_run_that_publishes_sealed_days() {
+    let text = job("UTC", &export("day", "E_{day:%Y%m%d}", "", READINGS))
+        .replace("[tables.T.families.A]\n", "[tables.T.families.A]\ngc = \"maxage=40d\"\n");
+    let project = Project::new("j", &text);
+    write(&project, "a", "x,2026-05-05T10:00:00Z,1\nx,2026-05-25T10:00:00Z,3\ny,2026-05-25T10:00:00Z,4\n");
+    project.ok(&["run", "j", "--now", "2026-06-01T00:00:00Z"]);
+
+    let now = "2026-07-01T00:00:00Z";
+    let told = project.ok(&["drop-rows", "T", "--prefix", "x", "--yes", "--now", now]);
+    assert!(told.contains("days to publish again: 2026-05-25\n  tidetable run j\n"), "{told}");
+    assert!(told.contains("have expired: 2026-05-05\n"), "{told}");
+    let forced = "  tidetable run j --from 2026-05-05 --to 2026-05-05 --force ";
+    assert!(told.contains(forced), "{told}");
+
+    project.ok(&["run", "j", "--now", now]);
+    assert_eq!(project.csv("select min(v) from exports.E group by v").lines().count(), 3);
+    let mut args: Vec<&str> = forced.split_whitespace().skip(1).collect();
+    args.extend(["--now", now]);
+    let told = project.ok(&args);
+    assert!(told.contains("withdrew E: 1 day, exports/E_20260505"), "{told}");
+
+    let described = project.ok(&["describe", "T"]);
+    assert!(described.contains("delete   version 2, 2026-07-01T00:00:00Z: rows that begin with x\n"), "{described}");
+}
+
 /// Changes bytes in the middle of a file, in place.
 fn damage(project: &Project, path: &str) {
     use std::io::{Seek, SeekFrom, Write};

@@ -200,14 +200,19 @@ fn interrupted_restore_continues() {
     let sst = files(&project.path("half/tables/T/sst")).pop().unwrap();
     fs::write(&sst, "half").unwrap();
     fs::remove_file(project.path("half/exports/E.json")).unwrap();
-    project.write("half/.restoring", taken["backup"].as_str().unwrap());
+    let id = taken["backup"].as_str().unwrap();
+    project.write("half/.restoring", format!("{id}\n{}\n", project.path("vault").display()));
     for line in [&["tables"][..], &["run", "j"], &["verify"]] {
         let said = project.fails(2, &[line, &["--root", "half"]].concat());
-        assert!(said.contains("is unfinished"), "{said}");
+        assert!(said.contains("is unfinished") && said.contains(&format!("half --at {id}`")), "{said}");
     }
+    project.write("half/.restoring", id);
+    let said = project.fails(2, &["tables", "--root", "half"]);
+    assert!(said.contains("restore` goes on with it"), "{said}");
+
     backup(&project);
     assert!(project.fails(2, &["restore", "vault", "half"]).contains("was being restored into"));
-    project.ok(&["restore", "vault", "half", "--at", taken["backup"].as_str().unwrap()]);
+    project.ok(&["restore", "vault", "half", "--at", id]);
     assert_eq!(contents(&project, "half", &CONTENTS), contents(&project, "data", &CONTENTS));
 }
 

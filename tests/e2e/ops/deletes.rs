@@ -135,7 +135,9 @@ fn delete_removes_cells_of_one_row() {
     assert_eq!(of_row().len(), 25);
 
     let column = run_delete(&project, &["delete", "SENSOR", "--row", row, "--column", "METER:0300"]);
-    assert_eq!(column, json!({ "table": "SENSOR", "version": 2, "rows": 1, "cells": 1, "days": ["2018-01-05"] }));
+    let days = ["2018-01-05"];
+    let deleted = json!({ "table": "SENSOR", "version": 2, "rows": 1, "cells": 1, "days": days, "sealed_days": [] });
+    assert_eq!(column, deleted);
     assert!(!of_row().contains(&"METER:0300".to_owned()));
     assert_eq!(of_row().len(), 24);
     assert_eq!(

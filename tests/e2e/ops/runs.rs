@@ -244,6 +244,28 @@ fn check_errors_have_a_position() {
 }
 
 #[test]
+fn check_refuses_what_a_run_refuses_of_the_store() {
+    let project = project("");
+    project.run_job("j");
+    let text = fs::read_to_string(project.path("jobs/j/job.toml")).unwrap();
+    let refused = |job: &str| {
+        let by_run = project.fails(2, &["run", job]);
+        let by_check = project.fails(2, &["check", job]);
+        let error = by_check.lines().next().unwrap_or_default();
+        assert!(by_run.contains(error), "{by_run}\n{by_check}");
+        by_check
+    };
+
+    let (before, after) = text.split_once("row_key = \"").unwrap();
+    project.write("jobs/j/job.toml", format!("{before}row_key = \"x{after}"));
+    assert!(refused("j").contains("the layout of T changed"));
+
+    project.write("jobs/k/job.toml", text.replace("name = \"j\"", "name = \"k\""));
+    fs::remove_dir_all(project.path("jobs/j")).unwrap();
+    assert!(refused("k").contains("table T belongs to job j"));
+}
+
+#[test]
 fn missing_list_requires_adopt() {
     let project = project("");
     project.run_job("j");

@@ -59,6 +59,39 @@ fn a_secret_is_not_in_what_follows_a_run() {
     }
 }
 
+#[test]
+fn no_message_shows_the_password_of_a_url() {
+    let project = Project::new("j", &format!("{JOB}[hooks]\nfinish = [\"sh\", \"-c\", \"env > told\"]\n"));
+    project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-01T10:00:00Z,1.5\n");
+    let url = "https://key:HUSH@127.0.0.1:1/x.csv";
+    let query = format!("select * from '{url}'");
+    for args in [
+        &["run", "j", "--without", url][..],
+        &["run", "j", "--input", url],
+        &["run", "j", "--output", url],
+        &["run", url],
+        &["--root", url, "tables"],
+        &["backup", url],
+        &["restore", url],
+        &["copy", url, "copy"],
+        &["new", "k", "--from", url],
+        &["export", "T", "--to", url],
+        &["sql", "-O", url, "-c", "select 1"],
+        &["sql", "-c", &query],
+        &["read", "T", "--limit", url],
+    ] {
+        for log in ["text", "json"] {
+            let ran = project.run(&[&["--log", log], args].concat());
+            assert_ne!(ran.code, Some(0), "{args:?}");
+            assert!(!ran.stderr.contains("HUSH") && !ran.stdout.contains("HUSH"), "{args:?}: {}", ran.stderr);
+        }
+    }
+    for (place, bytes) in project.files("data") {
+        assert!(!bytes.windows(4).any(|window| window == b"HUSH"), "{place}");
+    }
+    assert!(!project.read("told").contains("HUSH"));
+}
+
 /// A title of a window, and a key that erases the screen.
 const ESCAPES: [&str; 2] = ["\u{1b}]0;owned\u{7}", "\u{9b}2J"];
 

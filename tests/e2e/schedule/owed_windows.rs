@@ -79,6 +79,8 @@ fn all_but_the_window_is_loaded_and_published() {
     assert_eq!(owed_of("in/new.csv"), Some(json!("")), "{links:?}");
 
     // With nothing new, it is still owed, and no file is read again.
+    let plan = project.ok(&["plan", "j"]);
+    assert!(plan.contains("nothing to do: a run ends with exit code 4 until the owed windows are settled"), "{plan}");
     let files = project.files("data/tables");
     let record = ran(&project, 4, &[]);
     let load = &record["loads"][0];

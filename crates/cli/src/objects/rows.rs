@@ -316,6 +316,7 @@ pub const DELETED: &[Key] = &[
     key("rows", Integer, "rows of those"),
     key("cells", Integer, "cells that are hidden, or would be"),
     key("days", List(&Day), "UTC days to publish again"),
+    key("sealed_days", List(&Day), "UTC days that a run leaves as published, since cells of them may have expired"),
 ];
 
 /// `compact --dry-run`.

@@ -16,6 +16,7 @@
 pub(crate) mod catalog;
 pub(crate) mod copy;
 pub(crate) mod error;
+pub(crate) mod marker;
 pub(crate) mod restore;
 pub(crate) mod transfer;
 pub(crate) mod vault;
@@ -23,6 +24,8 @@ pub(crate) mod vault;
 pub use catalog::{Backup, Held};
 pub use copy::BackupDone;
 pub use error::BackupError;
-pub use restore::{RESTORING, Restored};
+pub use marker::RESTORING;
+pub(crate) use marker::refuse_half_restored;
+pub use restore::Restored;
 pub use transfer::{StoreCopy, copy_store};
 pub use vault::{Vault, VaultReport};

@@ -9,11 +9,9 @@ use tidetable_record::holder;
 
 use crate::backup::catalog::{Backup, FOLDERS};
 use crate::backup::error::BackupError;
+use crate::backup::marker::{RESTORING, RestoreMarker};
 use crate::backup::vault::{Copied, Vault, copy};
 use crate::fault::stop::Stop;
-
-/// The file that marks a root with an unfinished restore: nothing else may use such a root. In a bucket, no run begins in it.
-pub const RESTORING: &str = ".restoring";
 
 /// The result of a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,7 +32,7 @@ impl Vault {
     /// # Errors
     /// If `root` is not empty, or a file cannot be read or written. Damaged files are left out and reported.
     pub fn restore(&self, backup: Backup, root: &Path, stop: &Stop) -> Result<Restored, BackupError> {
-        let _marker = mark(root, &backup.id, &self.name())?;
+        let _marker = mark(root, &self.marker(&backup.id), &self.name())?;
         let restored = self.copy_all(backup, &LocalBlobs::new(root.to_owned()), stop)?;
         let marker = root.join(RESTORING);
         let removed = std::fs::remove_file(&marker).and_then(|()| File::open(root)?.sync_all());
@@ -54,10 +52,10 @@ impl Vault {
         stop: &Stop,
     ) -> Result<Restored, BackupError> {
         let marked = to.read(RESTORING)?;
-        match marked.as_deref() {
-            Some(before) if before == backup.id.as_bytes() => {}
+        match marked.as_deref().map(String::from_utf8_lossy).map(|text| RestoreMarker::parse(&text)) {
+            Some(Some(before)) if before.id == backup.id => {}
             Some(before) => {
-                let id = String::from_utf8_lossy(before).into_owned();
+                let id = before.map(|before| before.id).unwrap_or_default();
                 return Err(BackupError::OtherRestore { root: to.display(), id });
             }
             None => {
@@ -65,7 +63,7 @@ impl Vault {
                     let (root, folder) = (to.display(), self.name());
                     return Err(BackupError::RootTaken { root, folder });
                 }
-                if !to.create_new(RESTORING, backup.id.as_bytes())? {
+                if !to.create_new(RESTORING, self.marker(&backup.id).text().as_bytes())? {
                     return Err(BackupError::Busy { folder: to.display() });
                 }
             }
@@ -74,6 +72,11 @@ impl Vault {
         let restored = self.copy_all(backup, to, stop)?;
         to.delete(RESTORING)?;
         Ok(restored)
+    }
+
+    /// The marker of a root into which the backup `id` is restored.
+    fn marker(&self, id: &str) -> RestoreMarker {
+        RestoreMarker { id: id.to_owned(), vault: Some(self.name()) }
     }
 
     /// Copies the files of a backup, in their order.
@@ -119,7 +122,7 @@ fn is_locked(root: &dyn Blobs) -> Result<bool, BackupError> {
 }
 
 /// Marks a root as being restored, unless it holds a store.
-fn mark(root: &Path, id: &str, vault: &str) -> Result<File, BackupError> {
+fn mark(root: &Path, marker: &RestoreMarker, vault: &str) -> Result<File, BackupError> {
     let path = root.join(RESTORING);
     let io = |action, source| BackupError::Io { action, path: path.display().to_string(), source };
     let is_marked = path.is_file();
@@ -144,10 +147,13 @@ fn mark(root: &Path, id: &str, vault: &str) -> Result<File, BackupError> {
     }
     let mut before = String::new();
     file.read_to_string(&mut before).map_err(|source| io("read", source))?;
-    match before.trim() {
-        "" => file.write_all(id.as_bytes()).and_then(|()| file.sync_all()).map_err(|source| io("write", source))?,
-        before if before == id => {}
-        before => return Err(BackupError::OtherRestore { root: root.display().to_string(), id: before.to_owned() }),
+    match RestoreMarker::parse(&before) {
+        None => {
+            let written = file.write_all(marker.text().as_bytes()).and_then(|()| file.sync_all());
+            written.map_err(|source| io("write", source))?;
+        }
+        Some(before) if before.id == marker.id => {}
+        Some(before) => return Err(BackupError::OtherRestore { root: root.display().to_string(), id: before.id }),
     }
     Ok(file)
 }

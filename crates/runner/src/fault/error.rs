@@ -235,10 +235,12 @@ pub enum RunError {
         reason: NoSecret,
     },
     /// A root with an unfinished restore.
-    #[error("a restore into {root} is unfinished: run that `tidetable restore` again")]
+    #[error("a restore into {root} is unfinished: `{command}` goes on with it")]
     HalfRestored {
         /// The root.
         root: String,
+        /// The command that goes on with it.
+        command: String,
     },
     /// A table or export that the job does not have.
     #[error("--select {selected}: job {job} has no such {what}; it has {known}")]

@@ -9,7 +9,7 @@ use tidetable_blobs::Blobs;
 use tidetable_export::{LogFinding, log_findings};
 use tidetable_ingest::{LeftWindow, owed_in};
 use tidetable_job::{Job, Per, Period, Project};
-use tidetable_layout::time::{HOUR, window_name};
+use tidetable_layout::time::{DAY, HOUR, window_name};
 use tidetable_record::{
     Failures, Holder, InputRecord, InputState, Outcome, OwedRecord, OwingInput, PartState, PushState, RunRecord, Runs,
     Seen, holder, state_of, unrecorded,
@@ -59,7 +59,8 @@ pub struct Status {
     /// The latest logical time of a successful run, microseconds. If that was in the future when the run began, the
     /// start of the run.
     pub good: Option<i64>,
-    /// End of the newest UTC day with events in its tables, microseconds.
+    /// End of the newest UTC day with events in its tables, microseconds. Here and below, days that have not begun count only if
+    /// there are no others.
     pub data_until: Option<i64>,
     /// End of the newest published day, of the export that is furthest behind.
     pub published_until: Option<i64>,
@@ -315,8 +316,10 @@ impl JobFacts {
         self.failed.retain(|of, _| here(&self.exports, of) || is_table(of));
         self.sealed.retain(|export, _| here(&self.exports, export));
         // An export with `per = "query"` has no day: it is as new as the data.
-        let published: Vec<OfTime<'_>> = self.lists.iter().map(of_list).filter(|of| !of.is_timeless()).collect();
-        let data: Vec<OfTime<'_>> = self.tables.iter().map(|(table, version)| of_table(table, version)).collect();
+        let published = self.lists.iter().map(of_list).filter(|of| !of.is_timeless());
+        let published: Vec<OfTime<'_>> = published.map(|of| of.begun_by(self.tz, clock)).collect();
+        let data = self.tables.iter().map(|(table, version)| of_table(table, version));
+        let data: Vec<OfTime<'_>> = data.map(|of| of.begun_by(Tz::UTC, clock)).collect();
         let by_time = |(_, per): &&(String, Per)| *per != Per::Query;
         let publishes = match &self.exports {
             Some(exports) => exports.iter().any(|export| by_time(&export)),
@@ -367,6 +370,17 @@ impl OfTime<'_> {
         self.there.first().is_some_and(|period| period.per == Per::Query)
     }
 
+    /// Without the periods that begin more than a day after `clock`, if there are others: one reading with a wrong date would
+    /// hide for years that nothing else comes.
+    fn begun_by(mut self, tz: Tz, clock: i64) -> Self {
+        let latest = clock.saturating_add(DAY);
+        let has_begun = |period: &Period| period.bounds(tz).start <= latest;
+        if self.there.iter().any(has_begun) {
+            self.there.retain(has_begun);
+        }
+        self
+    }
+
     /// The end of the newest period.
     fn until(&self, tz: Tz) -> Option<i64> {
         self.there.last().map(|period| period.bounds(tz).end)
@@ -410,7 +424,17 @@ mod tests {
     fn nowhere() -> tidetable_blobs::LocalBlobs {
         tidetable_blobs::LocalBlobs::new("/nowhere".into())
     }
-    use tidetable_layout::time::DAY;
+    #[test]
+    fn days_in_the_future_hide_no_gap_and_no_delay() {
+        let of = |days: &[&str]| {
+            let there = days.iter().filter_map(|day| period_of(day)).collect();
+            OfTime { name: "T", there, empty: BTreeSet::new() }.begun_by(Tz::UTC, 10 * DAY)
+        };
+        let wrong = of(&["1970-01-09", "1970-01-12", "2062-11-20"]);
+        assert_eq!(wrong.until(Tz::UTC), Some(12 * DAY));
+        assert_eq!(wrong.missing(Tz::UTC).unwrap().days, ["1970-01-10", "1970-01-11"]);
+        assert_eq!(of(&["2062-11-20"]).until(Tz::UTC), Some(33_927 * DAY));
+    }
 
     #[test]
     fn what_is_behind_makes_a_job_stale() {

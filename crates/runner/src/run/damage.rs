@@ -1,11 +1,14 @@
 //! Errors of the disk of the store: damaged files, with the window that cannot be read, and a disk without room.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
 use tidetable_blobs::BlobError;
 use tidetable_export::ExportError;
+use tidetable_job::several;
 use tidetable_layout::time::window_name;
+use tidetable_record::{LoadRecord, PartState, RunRecord};
 use tidetable_sql::SqlError;
 use tidetable_store::{Store, StoreError};
 
@@ -70,6 +73,27 @@ pub(crate) fn explained(store: &Store, error: RunError) -> RunError {
     }
 }
 
+/// The note on what a failed run did before its error: it stays, and the next run goes on from there. `None` if that is nothing.
+pub(crate) fn kept_note(record: &RunRecord) -> Option<String> {
+    let mut kept = Vec::new();
+    for LoadRecord { table, before, version, stats, .. } in &record.loads {
+        if version != before {
+            kept.push(format!("{table} has version {version} with {}", several(stats.rows_accepted, "new row")));
+        }
+    }
+
+    let mut published: BTreeMap<&str, u64> = BTreeMap::new();
+    for part in record.exports.iter().filter(|part| part.state == PartState::Published) {
+        *published.entry(&part.export).or_default() += 1;
+    }
+    kept.extend(
+        published.into_iter().map(|(export, parts)| format!("{} of {export} published", several(parts, "part"))),
+    );
+
+    (!kept.is_empty())
+        .then(|| format!("what the run did before stays: {}; the next run does the rest", kept.join(", ")))
+}
+
 /// Name of the window, or of the first and the last window, of an SST in the newest version of `table`.
 fn window_of(store: &Store, table: &str, sst: &str) -> Option<String> {
     let version = store.table(table).latest().ok()??;
@@ -88,6 +112,8 @@ fn window_of(store: &Store, table: &str, sst: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use tidetable_record::ExportRecord;
+
     use super::*;
 
     #[test]
@@ -100,6 +126,23 @@ mod tests {
             assert_eq!(found, Some(("T", "A")), "{error}");
         }
         assert!(damage_in(&RunError::RejectLog).is_none());
+    }
+
+    #[test]
+    fn a_failed_run_tells_what_it_did() {
+        let mut load = LoadRecord { table: "T".to_owned(), before: 3, version: 3, ..LoadRecord::default() };
+        load.stats.rows_accepted = 17_280;
+        let part = |state: &str| -> ExportRecord {
+            serde_json::from_value(serde_json::json!({ "export": "E", "state": state })).unwrap()
+        };
+        let exports = vec![part("published"), part("failed"), part("published")];
+        let mut record = RunRecord { loads: vec![load], ..RunRecord::default() };
+        assert_eq!(kept_note(&record), None);
+
+        record.loads[0].version = 4;
+        record.exports = exports;
+        let kept = "T has version 4 with 17280 new rows, 2 parts of E published";
+        assert!(kept_note(&record).unwrap().contains(kept), "{:?}", kept_note(&record));
     }
 
     #[test]

@@ -25,8 +25,8 @@ use tidetable_ingest::RejectedRow;
 use tidetable_job::{Job, JobError, Project, Reporting, shell_word};
 use tidetable_layout::time::HOUR;
 use tidetable_record::{FORMAT, InputRecord, Outcome, RunRecord, Runs, Seen};
-use tidetable_source::Storage;
 use tidetable_source::panics::catch;
+use tidetable_source::{Storage, without_passwords};
 use tidetable_store::{Ids, Store};
 use ulid::Ulid;
 
@@ -42,10 +42,11 @@ pub use crate::options::run_options::{Only, RunOptions, Selected};
 pub use crate::secrets::{check_stores, source_storage};
 pub use crate::units::params::probe_params;
 pub use check_data::{DataChecks, check_data};
-pub use publish::{check_columns, tables_read, type_notes};
+pub use publish::{check_columns, sealed_before, tables_read, type_notes};
+pub use stages::owner::check_owner;
 pub use stages::without::{check_without_of_all, input_names, without_of_job};
 
-use crate::backup::RESTORING;
+use crate::backup::refuse_half_restored;
 use crate::marks::Marks;
 use crate::observe::{Event, Observer, Silent};
 use crate::plan::{Plan, TablePlan};
@@ -56,7 +57,7 @@ use crate::units::tally::Tally;
 use crate::units::wire::JobReference;
 use ahead::Ahead;
 use context::{Run, took};
-use damage::explained;
+use damage::{explained, kept_note};
 use post_run::PostRun;
 
 /// Microseconds that a logical time may be ahead of the clock before a warning.
@@ -80,8 +81,8 @@ pub struct RunReport {
 /// If its root is in a bucket whose settings are missing or wrong, or a restore into it is unfinished.
 pub fn open_store(project: &Project) -> Result<Store, RunError> {
     let blobs = open_root(project)?;
-    if blobs.directory().is_some_and(|root| root.join(RESTORING).exists()) {
-        return Err(RunError::HalfRestored { root: project.root.clone() });
+    if blobs.directory().is_some() {
+        refuse_half_restored(blobs.as_ref(), &project.root)?;
     }
     Ok(Store::new(blobs))
 }
@@ -223,7 +224,13 @@ pub fn run(
             record.outcome = record.outcome_of_parts();
             record.finished = Some((options.clock)());
         }
-        Err(error) => ended(&mut record, error, options),
+        Err(error) => {
+            ended(&mut record, error, options);
+            if let Some(note) = kept_note(&record).filter(|_| record.outcome == Outcome::Failed) {
+                observer.event(Event::Note(note.clone()));
+                record.notes.push(note);
+            }
+        }
     }
     let tables = job.tables.iter().map(|table| table.spec.name.as_str());
     // If it cannot be stored, the next run repeats the notes.
@@ -239,7 +246,7 @@ pub fn run(
         (Ok(_), Err(error)) => {
             let error = explained(store, error.into());
             record.outcome = Outcome::Failed;
-            record.error = Some(error.to_string());
+            record.error = Some(told(&error));
             Err(error)
         }
         (done, _) => done,
@@ -351,11 +358,9 @@ fn begin(
 /// Whether a bucket without runs can be the root of `project`.
 fn fit(project: &Project, blobs: &dyn Blobs, record: &RunRecord, options: &RunOptions) -> Result<(), RunError> {
     std::thread::scope(|scope| {
-        let restoring = scope.spawn(|| blobs.read(RESTORING));
+        let restored = scope.spawn(|| refuse_half_restored(blobs, &project.root));
         let checked = check_bucket(blobs, &record.run, options.clock);
-        if restoring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?.is_some() {
-            return Err(RunError::HalfRestored { root: project.root.clone() });
-        }
+        restored.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         checked.map(|_| ())
     })
 }
@@ -365,10 +370,15 @@ fn at_boundary<T>(work: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunEr
     catch(work).unwrap_or_else(|panicked| Err(panicked.into()))
 }
 
+/// The text of an error for records, hooks and pages.
+fn told(error: &RunError) -> String {
+    without_passwords(&error.to_string()).into_owned()
+}
+
 /// Records that a run ended by `error`.
 fn ended(record: &mut RunRecord, error: &RunError, options: &RunOptions) {
     record.outcome = if options.stop.asked().is_some() { Outcome::Interrupted } else { Outcome::Failed };
-    record.error = Some(error.to_string());
+    record.error = Some(told(error));
     record.finished = Some((options.clock)());
 }
 

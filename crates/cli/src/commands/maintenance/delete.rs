@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
+use tidetable_layout::time::DAY;
 use tidetable_runner::UlidIds;
-use tidetable_store::DeletePlan;
+use tidetable_runner::run::sealed_before;
 use tidetable_store::version::DeleteTarget;
+use tidetable_store::{DeletePlan, Snapshot};
 
 use crate::args::{Delete, Deleting, DropRows, Global, Output};
 use crate::commands::ranges::check_times;
@@ -62,24 +64,23 @@ fn hide(global: &Global, table: &str, target: DeleteTarget, how: &Deleting) -> R
 
     let store = store(global)?;
     let snapshot = open_newest(&store, table)?;
+    let now = how.now.unwrap_or_else(clock);
     let plan = DeletePlan::new(&snapshot, target)?;
-    let job = &snapshot.version().table.job;
 
     if how.dry_run {
-        return tell(global, table, &plan, Done::Not { dry_run: true }, job);
+        return tell(global, &snapshot, &plan, Done::Not { dry_run: true }, now);
     }
 
     let edit = plan.edit();
     if !edit.is_empty() && !how.yes && !agreed(table, &plan)? {
-        return tell(global, table, &plan, Done::Not { dry_run: false }, job);
+        return tell(global, &snapshot, &plan, Done::Not { dry_run: false }, now);
     }
 
-    let mut version = snapshot.version().clone();
+    let mut number = snapshot.version().number;
     if !edit.is_empty() {
-        let now = how.now.unwrap_or_else(clock);
-        version = snapshot.table().commit(version, &edit, &UlidIds::default(), now)?;
+        number = snapshot.table().commit(snapshot.version().clone(), &edit, &UlidIds::default(), now)?.number;
     }
-    tell(global, table, &plan, Done::Hidden { version: version.number }, &version.table.job)
+    tell(global, &snapshot, &plan, Done::Hidden { version: number }, now)
 }
 
 /// Asks for confirmation on the terminal.
@@ -108,11 +109,55 @@ enum Done {
     },
 }
 
-/// Reports what was hidden, or would be.
-fn tell(global: &Global, table: &str, plan: &DeletePlan, done: Done, job: &str) -> Result<(), CliError> {
+/// The days in which cells are hidden, and what a run does with those that are published.
+#[derive(Default)]
+struct HiddenDays {
+    /// Those that a run publishes again.
+    published_again: Vec<String>,
+    /// Those that a run leaves as published: cells of them may have expired.
+    sealed: Vec<String>,
+}
+
+impl HiddenDays {
+    fn of(snapshot: &Snapshot, plan: &DeletePlan, now: i64) -> Self {
+        let sealed_before = sealed_before(snapshot, now).unwrap_or(i64::MIN);
+        let days: BTreeSet<i32> = plan.days.values().flatten().copied().collect();
+        let (sealed, published_again): (Vec<i32>, Vec<i32>) =
+            days.into_iter().partition(|day| i64::from(*day).saturating_mul(DAY) < sealed_before);
+
+        let named = |days: Vec<i32>| days.into_iter().filter_map(day).collect();
+        Self { published_again: named(published_again), sealed: named(sealed) }
+    }
+
+    /// Says which runs publish them.
+    fn tell(&self, job: &str, out: &mut dyn Write) -> Result<(), CliError> {
+        if !self.published_again.is_empty() {
+            writeln!(out, "days to publish again: {}\n  tidetable run {job}", listed(&self.published_again))?;
+        }
+
+        if let [first, .., last] | [first @ last] = self.sealed.as_slice() {
+            let days = listed(&self.sealed);
+            writeln!(out, "sealed days, which stay as published since cells of them may have expired: {days}")?;
+            writeln!(out, "  tidetable run {job} --from {first} --to {last} --force   # as the table is now")?;
+        }
+        Ok(())
+    }
+}
+
+/// The first days of a list, and the number of the others.
+fn listed(days: &[String]) -> String {
+    let mut named = days.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if days.len() > SHOWN {
+        named.push_str(&format!(" and {} more", days.len() - SHOWN));
+    }
+    named
+}
+
+/// Reports what was hidden, or would be, of the version of `snapshot`.
+fn tell(global: &Global, snapshot: &Snapshot, plan: &DeletePlan, done: Done, now: i64) -> Result<(), CliError> {
+    let (table, job) = (snapshot.table().name(), &snapshot.version().table.job);
     let counts = done != Done::Not { dry_run: false } && !plan.is_empty();
-    let days: BTreeSet<i32> = plan.days.values().flatten().copied().filter(|_| counts).collect();
-    let days: Vec<String> = days.into_iter().filter_map(day).collect();
+    let days = if counts { HiddenDays::of(snapshot, plan, now) } else { HiddenDays::default() };
     let (rows, cells) = if counts { (plan.rows, plan.cells) } else { (0, 0) };
 
     let mut out = sentences(global.output);
@@ -124,19 +169,13 @@ fn tell(global: &Global, table: &str, plan: &DeletePlan, done: Done, job: &str) 
             if plan.is_empty() {
                 writeln!(out, "the delete also hides rows that the inputs seen so far deliver later")?;
             }
-            if !days.is_empty() {
-                let mut named = days.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-                if days.len() > SHOWN {
-                    named.push_str(&format!(" and {} more", days.len() - SHOWN));
-                }
-                writeln!(out, "days to publish again: {named}\n  tidetable run {job}")?;
-            }
+            days.tell(job, &mut out)?;
         }
         (output, done) => {
             // None: nothing was changed.
             let version = if let Done::Hidden { version } = done { Some(version) } else { None };
             let mut shown = ResultRows::of(objects::DELETED);
-            shown.push(row![table, version, rows, cells, days]);
+            shown.push(row![table, version, rows, cells, days.published_again, days.sealed]);
             shown.write(output, &mut out)?;
         }
     }

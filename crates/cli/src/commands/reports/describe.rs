@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tidetable_layout::spec::{ColumnSpec, PackedSpec, TimestampSpec};
 use tidetable_layout::time::window_name;
 use tidetable_page::table_page;
+use tidetable_store::version::Tombstone;
 use tidetable_store::{Snapshot, Sst, Version};
 
 use super::table_page::{self as page, ColumnText};
@@ -15,8 +16,12 @@ use crate::error::CliError;
 use crate::objects;
 use crate::objects::shape::shaped;
 use crate::objects::write_object;
+use crate::output::values::{count, time_to_second};
 use crate::output::{ResultRows, row, sentences};
 use crate::page_file::PageFile;
+
+/// Most deletes that are named.
+const DELETES: usize = 8;
 
 /// Prints the layout, windows and inputs of the newest version of a table, or writes them as a page.
 pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
@@ -59,6 +64,8 @@ fn show(global: &Global, snapshot: &Snapshot) -> Result<(), CliError> {
                 writeln!(out, "lost     {}: {}", lost.column, lost.why)?;
             }
 
+            deletes(version, &mut out)?;
+
             windows(version).write(Output::Table, &mut out)?;
             inputs(version).write(Output::Table, &mut out)?;
         }
@@ -66,6 +73,20 @@ fn show(global: &Global, snapshot: &Snapshot) -> Result<(), CliError> {
     }
 
     out.flush()?;
+    Ok(())
+}
+
+/// Prints the newest deletes with the versions that made them: the version before one still has its rows.
+fn deletes(version: &Version, out: &mut dyn Write) -> Result<(), CliError> {
+    for tombstone in version.tombstones.iter().rev().take(DELETES) {
+        let Tombstone { target, version, now, .. } = tombstone;
+        writeln!(out, "delete   version {version}, {}: {target}", time_to_second(*now).unwrap_or_default())?;
+    }
+
+    let others = version.tombstones.len().saturating_sub(DELETES);
+    if others > 0 {
+        writeln!(out, "delete   {} before, in --output json", count(others as u64, "other"))?;
+    }
     Ok(())
 }
 

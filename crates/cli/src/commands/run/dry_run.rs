@@ -27,7 +27,12 @@ pub fn show(global: &Global, plan: &Plan) -> Result<(), CliError> {
             .for_each(|note| print_message(global, note));
     }
     if global.output == Output::Table && plan.is_empty() {
-        writeln!(out, "{}: nothing to do: everything is as the last run left it", plan.job)?;
+        let owes = plan.tables.iter().any(|table| !table.owed.is_empty());
+        let why = match owes {
+            true => "a run ends with exit code 4 until the owed windows are settled",
+            false => "everything is as the last run left it",
+        };
+        writeln!(out, "{}: nothing to do: {why}", plan.job)?;
     }
     out.flush()?;
     Ok(())

@@ -13,7 +13,7 @@ use chrono::NaiveDate;
 use tidetable_blobs::{Blobs, LocalBlobs};
 use tidetable_job::day::day_bounds;
 use tidetable_job::{Hooks, Job, Per, Project, Reporting};
-use tidetable_layout::time::SECOND;
+use tidetable_layout::time::{DAY, SECOND};
 use tidetable_record::{Outcome, RunRecord, Runs};
 use tidetable_store::StoreError;
 use tidetable_store::published::Published;
@@ -114,15 +114,19 @@ impl PostRun<'_> {
         ended_well(record).or_else(recorded).or_else(told)
     }
 
-    /// The newest published day of each export with days, as its start in seconds.
+    /// The newest published day of each export with days, as its start in seconds. Days that have not begun count only if there
+    /// are no others.
     fn newest(&self) -> Vec<NewestDay> {
+        let tomorrow = (self.options.clock)().saturating_add(DAY);
+        let start_of = |day: NaiveDate| day_bounds(self.job.timezone, day).start;
         let mut newest = Vec::new();
         for export in self.job.exports.iter().filter(|export| export.per == Per::Day) {
             // An unreadable list gives no metric; the others are written all the same.
             let Ok(Published { parts, .. }) = Published::load(self.blobs, &export.name) else { continue };
-            let day = parts.keys().filter_map(|label| label.parse::<NaiveDate>().ok()).max();
-            if let Some(day) = day {
-                let start = day_bounds(self.job.timezone, day).start.div_euclid(SECOND);
+            let starts: Vec<i64> = parts.keys().filter_map(|label| label.parse().ok()).map(start_of).collect();
+            let begun = starts.iter().filter(|start| **start <= tomorrow).max();
+            if let Some(start) = begun.or(starts.iter().max()) {
+                let start = start.div_euclid(SECOND);
                 newest.push(NewestDay { export: export.name.clone(), start });
             }
         }

@@ -131,8 +131,8 @@ impl ExportInputs<'_> {
     /// Whether cells of `period` may have expired, so that the published part holds more than the tables.
     pub(crate) fn is_sealed(&self, period: &Period) -> bool {
         let start = period.bounds(self.zone).start;
-        let ages = self.snapshots.iter().filter_map(least_age);
-        ages.min().is_some_and(|age| period.per != Per::Query && start < self.now.saturating_sub(age))
+        let sealed_before = self.snapshots.iter().filter_map(|snapshot| sealed_before(snapshot, self.now)).max();
+        period.per != Per::Query && sealed_before.is_some_and(|time| start < time)
     }
 
     /// Hash of what decides the published files besides the data; if it changes, every part is published
@@ -162,6 +162,12 @@ impl ExportInputs<'_> {
         settings.extend(self.snapshots.iter().map(|snapshot| snapshot.version().table_uuid.as_str()));
         format!("{:032x}", xxh3_128(settings.join("\0").as_bytes()))
     }
+}
+
+/// The time before which cells of a table may have expired at `now`, both in microseconds since the epoch: published periods that
+/// begin before it stay as they are. `None` if no cell expires by its age.
+pub fn sealed_before(snapshot: &Snapshot, now: i64) -> Option<i64> {
+    least_age(snapshot).map(|age| now.saturating_sub(age))
 }
 
 /// The least age at which a rule of a table removes cells that are not overwritten. Where key and qualifier tell the event time,

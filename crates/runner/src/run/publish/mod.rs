@@ -32,7 +32,7 @@ use crate::run::retry::Retry;
 use crate::units::publish::PartContext;
 use compare::owned;
 pub(crate) use compare::{ComparedExport, ComparedExports};
-pub use decide::{check_columns, tables_read, type_notes};
+pub use decide::{check_columns, sealed_before, tables_read, type_notes};
 use outcome::{PartResult, as_empty, as_sealed, event_of, log_record, made_from, part_record};
 use passes::PassMember;
 pub(crate) use stage::PublishStage;

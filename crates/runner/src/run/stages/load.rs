@@ -24,6 +24,7 @@ use crate::observe::{Event, Observer, Unit};
 use crate::options::run_options::RunOptions;
 use crate::options::without::{Without, options_for, some};
 use crate::run::context::Run;
+use crate::run::stages::owner::identity_of;
 use crate::run::stages::pulled;
 use crate::run::stages::unfinished::{as_before, hash_before};
 use crate::run::stages::without::{add_names, check_without};
@@ -395,13 +396,7 @@ impl<'a> LoadStage<'a> {
         source: Option<&Source>,
         pulled: &[PulledDirectory],
     ) -> Result<Base, RunError> {
-        let identity = TableIdentity {
-            job: self.job.name.clone(),
-            spec: table.spec.clone(),
-            source: table.layout.source().clone(),
-            layout: table.fingerprint(source),
-            gc: table.gc.iter().cloned().collect(),
-        };
+        let identity = identity_of(self.job, table, source);
         let latest = stored.latest()?;
         let held = stored.base(&identity);
         let follows = matches!(held, Err(StoreError::LayoutChanged { .. }))

@@ -4,6 +4,7 @@ pub(crate) mod allowed;
 pub(crate) mod derived;
 pub(crate) mod exports;
 pub(crate) mod load;
+pub(crate) mod owner;
 pub(crate) mod pulled;
 pub(crate) mod push;
 pub(crate) mod tables;
