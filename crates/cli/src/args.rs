@@ -34,7 +34,7 @@ pub use maintenance::{
     Backup, Cache, Clean, Compact, Copy, Delete, Deleting, Doctor, DropRows, Executor, Repair, Restore, Scheduler,
     Vacuum, Verify,
 };
-pub use new::New;
+pub use new::{New, Try};
 pub use parse::{Column, Day, file_option, selected_of};
 pub use read::Read;
 pub use reports::{Describe, History, Inspect, Lineage, Proto, Rejects, Replay, Report, Since, Status};
@@ -126,6 +126,8 @@ pub enum Command {
     Lint(Lint),
     /// Propose a job for data files: columns, a layout with reasons, an export
     New(New),
+    /// Try data files: load them into a store of their own, show rows, answers and a page, and forget them
+    Try(Try),
     /// Print the jobs' schedules for cron or systemd, or what is due
     Schedule(Schedule),
     /// Print the JSON Schema of job files

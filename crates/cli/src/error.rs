@@ -12,8 +12,9 @@ use tidetable_ingest::MIN_LOAD_MEMORY;
 use tidetable_job::scaffold::ProposeError;
 use tidetable_job::{JobError, ProjectError, nearest};
 use tidetable_layout::error::ShapeError;
-use tidetable_runner::RunError;
 use tidetable_runner::backup::BackupError;
+use tidetable_runner::run::Stopped;
+use tidetable_runner::{DownloadError, RunError};
 use tidetable_source::LocationError;
 use tidetable_source::panics::Panicked;
 use tidetable_sql::SqlError;
@@ -312,6 +313,15 @@ pub enum CliError {
     /// A job is not due: only the exit code tells, so that cron sends no mail.
     #[error("not due")]
     NotDue,
+    /// A file of the web could not be taken.
+    #[error(transparent)]
+    Download(#[from] DownloadError),
+    /// Files that are too large for a first look.
+    #[error(
+        "the files have {size}, and `tidetable try` takes {limit}: raise --limit, give fewer files, or propose a job for all with \
+         `tidetable new`"
+    )]
+    TooLargeToTry { size: String, limit: String },
     /// No job could be proposed.
     #[error(transparent)]
     Propose(#[from] ProposeError),
@@ -439,7 +449,9 @@ impl CliError {
             | Self::SeveralStatements { .. }
             | Self::Circle { .. }
             | Self::UnknownAfter { .. } => 2,
-            Self::Place(_) => 2,
+            Self::Place(_) | Self::TooLargeToTry { .. } => 2,
+            Self::Download(DownloadError::NoName { .. } | DownloadError::TooLarge { .. }) => 2,
+            Self::Download(DownloadError::Stopped(Stopped(signal))) => 128 + signal,
             Self::Propose(ProposeError::Write { .. }) => 1,
             Self::Propose(_) | Self::NoSchedule { .. } => 2,
             Self::Project(_)

@@ -128,6 +128,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
             | Command::Sql(_)
             | Command::Check(args::Check { data: false, .. })
             | Command::New(_)
+            | Command::Try(_)
             | Command::Compare(_)
             | Command::Advise(_)
             | Command::Schedule(_)
@@ -176,6 +177,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Heatmap(args) => commands::advisor::heatmap::heatmap(global, args),
         Command::Lint(args) => commands::lint::lint(global, args),
         Command::New(args) => commands::new::new(global, args),
+        Command::Try(args) => commands::new::first_look::try_files(global, args),
         Command::Schedule(args) => commands::schedule::schedule(global, args),
         Command::Schema(args) => commands::schema::schema(args),
         Command::Completions(args) => commands::completions::completions(args),

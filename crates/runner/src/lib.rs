@@ -28,6 +28,7 @@ mod root;
 pub mod run;
 mod secrets;
 pub mod units;
+mod web;
 mod worker;
 
 pub use compact::{compact, compact_elsewhere};
@@ -41,4 +42,5 @@ pub use root::{CACHE_SIZE, cache_directory, open_cache, open_location};
 pub use run::{RunError, RunOptions, RunReport, Stop, open_store, plan_job, run, runtime};
 pub use tidetable_record as record;
 pub use tidetable_source::{Location, without_passwords};
+pub use web::{DownloadError, download};
 pub use worker::{Worker, WorkerError, WorkerOptions};

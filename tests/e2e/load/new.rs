@@ -1,5 +1,6 @@
 //! `tidetable new` proposes jobs that load every row.
 
+mod first_look;
 mod odd_values;
 mod readings;
 mod shapes;

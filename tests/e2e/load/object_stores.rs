@@ -10,7 +10,7 @@ use crate::harness::{Project, Ran, json_lines, repository};
 const ID: &str = "AKIATESTONLY";
 const KEY: &str = "hush-hush-key-0123456789";
 const TOKEN: &str = "hush-hush-token-0123456789";
-const CSV: &str = "meter,ts,kwh\n1,2020-01-01T10:00:00Z,1.5\n2,2020-01-01T10:00:00Z,2.5\n";
+pub(super) const CSV: &str = "meter,ts,kwh\n1,2020-01-01T10:00:00Z,1.5\n2,2020-01-01T10:00:00Z,2.5\n";
 
 fn job(files: &str, storage: &str) -> String {
     format!(
@@ -37,13 +37,13 @@ const S3: &str = "region = \"eu-west-3\", endpoint = { env = \"T_ENDPOINT\" }, a
                   session_token = { env = \"T_TOKEN\" }";
 
 /// A server that holds one object, and the heads of the requests it got.
-struct Server {
-    endpoint: String,
+pub(super) struct Server {
+    pub(super) endpoint: String,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 /// Answers on loopback for as long as the test's process lives; with `status`, if one is given, to everything.
-fn serve(status: Option<&'static str>) -> Server {
+pub(super) fn serve(status: Option<&'static str>) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let requests = Arc::new(Mutex::new(Vec::new()));

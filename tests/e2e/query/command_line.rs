@@ -81,7 +81,7 @@ fn unknown_names_are_usage_errors() {
 fn help_is_in_groups_with_examples() {
     let project = Project::empty();
     let help = project.ok(&["--help"]);
-    for part in ["\nJobs:\n  new", "\nData:\n  sql", "\nUpkeep:\n", "Global options:\n", "Exit codes:"] {
+    for part in ["\nJobs:\n  try", "\nData:\n  sql", "\nUpkeep:\n", "Global options:\n", "Exit codes:"] {
         assert!(help.contains(part), "{part}: {help}");
     }
     for (command, parts) in [

@@ -6,7 +6,7 @@ use super::Cli;
 
 /// Commands by purpose, in the order in which a user meets them.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Jobs", &["new", "check", "plan", "run", "retry", "replay", "schedule", "schema"]),
+    ("Jobs", &["try", "new", "check", "plan", "run", "retry", "replay", "schedule", "schema"]),
     ("Layouts", &["lint", "compare", "advise", "heatmap"]),
     ("Looking back", &["status", "report", "history", "lineage", "rejects"]),
     ("Data", &["sql", "read", "export", "tables", "describe", "proto"]),
@@ -208,6 +208,13 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             ("tidetable lint smart-meters", "row keys, families and columns that the guides advise against"),
             ("tidetable lint smart-meters --data --deny error", "with the rows of its sources, as before a commit"),
+        ],
+    ),
+    (
+        "try",
+        [
+            ("tidetable try readings.csv", "rows, answers and a page of a file of your own"),
+            ("tidetable try https://example.org/readings.csv.gz --report page.html", "of a file of the web"),
         ],
     ),
     (

@@ -1,11 +1,12 @@
-//! `tidetable new`.
+//! `tidetable new` and `tidetable try`.
 
 use std::path::PathBuf;
 
 use chrono_tz::Tz;
 use clap::Args;
+use tidetable_source::Location;
 
-use super::parse::{Here, parse_zone};
+use super::parse::{Anywhere, Here, parse_memory, parse_zone};
 
 /// `tidetable new`
 #[derive(Debug, Args)]
@@ -34,4 +35,28 @@ pub struct New {
     /// Only show what would be written
     #[arg(long, conflicts_with = "force")]
     pub stdout: bool,
+}
+
+/// `tidetable try`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Proposes a job as `tidetable new` does, loads all of it into a store of its own in the system's folder for temporary files, and removes that \
+again. What stays is the page. Nothing is written beside the files.")]
+pub struct Try {
+    /// CSV, JSON lines, Parquet, Arrow or Avro files, a directory, or a pattern: paths, or URLs such as https://.. of a file
+    /// and s3://bucket/in/*.csv
+    #[arg(value_name = "FILE", required = true, num_args = 1..)]
+    pub files: Vec<String>,
+    /// Time zone of times that are written without an offset [default: UTC]
+    #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
+    pub timezone: Option<Tz>,
+    /// Largest size of the files together, as they are stored
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_memory)]
+    pub limit: u64,
+    /// Write the page into this file [default: tidetable-NAME.html in the system's folder for temporary files]
+    #[arg(long, value_name = "FILE", value_parser = Anywhere)]
+    pub report: Option<Location>,
+    /// Open no browser; without a terminal and a screen none is opened
+    #[arg(long)]
+    pub no_open: bool,
 }

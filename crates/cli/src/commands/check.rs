@@ -12,7 +12,8 @@ use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{CheckRecord, Severity};
 use tidetable_runner::report::{BucketCheck, SKEW, check_bucket};
 use tidetable_runner::run::{
-    DataChecks, check_columns, check_data, check_owner, check_queries, check_stores, probe_params, tables_read, type_notes,
+    DataChecks, check_columns, check_data, check_owner, check_queries, check_stores, probe_params, tables_read,
+    type_notes,
 };
 use tidetable_runner::{ReadableTables, RunError, UlidIds, open_store, runtime};
 use tidetable_sql::check_query;

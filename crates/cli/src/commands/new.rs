@@ -1,5 +1,7 @@
 //! `tidetable new`: proposes a job for a data file, and writes it.
 
+pub mod first_look;
+
 use std::io::Write;
 
 use serde_json::{Value, json};

@@ -57,7 +57,7 @@ const COMMANDS: &[(&[&str], &[Key])] = &[
 
 /// Commands that print other text, whatever `--output` says.
 const OF_ANOTHER_FORM: &[&str] =
-    &["proto", "schema", "completions", "complete", "man", "serve", "scheduler", "executor"];
+    &["try", "proto", "schema", "completions", "complete", "man", "serve", "scheduler", "executor"];
 
 const ABOUT: &str = "\
 # JSON of commands
@@ -77,7 +77,7 @@ are here keep their names and types. A value is null only where its type says so
 | object | an object, whose keys follow as `key.inner`; of a list as `key[].inner` |
 | named .. | an object whose keys are names, such as those of stages, in snake_case |
 
-Rows of `sql`, and of `export --format json`, have the columns of the query: times there have the zone of the column, and decimals keep their
+Rows of `sql`, of `try`, and of `export --format json`, have the columns of the query: times there have the zone of the column, and decimals keep their
 scale. `proto`, `schema`, `completions` and `man` print text of their own form.
 ";
 

@@ -29,7 +29,7 @@ impl ProposedFiles {
             let path = project.given(name);
             let literal = as_pattern(&path);
             let is_pattern = name.contains(WILDCARDS);
-            let is_folder = !is_url(name) && project.resolve(&path).ends_with('/') || is_directory(project, &path);
+            let is_folder = !is_url(name) && name.ends_with('/') || is_directory(project, &path);
             if !is_pattern && !is_folder && !is_url(name) && !has_known_ending(name) {
                 return Err(ProposeError::Ending { path: name.clone() });
             }

@@ -13,7 +13,7 @@ use crate::error::CliError;
 /// Most slices of time in a chart: more would be narrower than a pixel.
 const SLICES: i64 = 150;
 /// Lengths of slices, seconds.
-const LENGTHS: [i64; 15] =
+pub(crate) const LENGTHS: [i64; 15] =
     [1, 5, 15, 60, 300, 900, 3_600, 10_800, 21_600, 43_200, 86_400, 604_800, 2_592_000, 31_536_000, 315_360_000];
 
 /// The chart of a table; `None` if its layout keeps no event time, or it has no records.

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use tidetable_layout::spec::{ColumnSpec, PackedSpec, TimestampSpec};
 use tidetable_layout::time::window_name;
 use tidetable_page::table_page;
+use tidetable_page::view::TablePage;
 use tidetable_store::version::Tombstone;
-use tidetable_store::{Snapshot, Sst, Version};
+use tidetable_store::{Snapshot, Sst, Store, Version};
 
 use super::table_page::{self as page, ColumnText};
 use crate::args::{Describe, Global, Output};
@@ -33,10 +34,14 @@ pub fn describe(global: &Global, args: &Describe) -> Result<(), CliError> {
         show(global, &snapshot)?;
     }
     if let Some(file) = file {
-        let data = shaped(manifest(&snapshot)?, objects::MANIFEST);
-        file.write(global, &table_page(&page::of(&store, &snapshot, data)?)?)?;
+        file.write(global, &table_page(&page_of(&store, &snapshot)?)?)?;
     }
     Ok(())
+}
+
+/// The page of a table.
+pub(crate) fn page_of(store: &Store, snapshot: &Snapshot) -> Result<TablePage, CliError> {
+    page::of(store, snapshot, shaped(manifest(snapshot)?, objects::MANIFEST))
 }
 
 fn show(global: &Global, snapshot: &Snapshot) -> Result<(), CliError> {

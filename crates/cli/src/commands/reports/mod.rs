@@ -1,6 +1,6 @@
 //! Commands that report on runs, tables and files.
 
-mod data_by_time;
+pub(crate) mod data_by_time;
 pub mod describe;
 pub mod history;
 pub mod inspect;

@@ -42,6 +42,11 @@ impl Default for ExecutionOptions {
 }
 
 impl ExecutionOptions {
+    /// The default in this process, until `stop` is asked for.
+    pub fn until(stop: Stop) -> Self {
+        Self { stop, ..Self::default() }
+    }
+
     /// Converts `args`, and installs handlers of SIGINT and SIGTERM that stop the run.
     ///
     /// # Errors

@@ -3,7 +3,6 @@
 //! Follows healthchecks.io: the URL itself reports success, with `/fail` appended to its path
 //! it reports failure.
 
-use std::error::Error;
 use std::time::Duration;
 
 use reqwest::Client;
@@ -11,6 +10,7 @@ use tidetable_job::{Hooks, Project};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::secrets::value;
+use crate::web::reason_of;
 
 /// Time limit for all attempts, unless `timeout` of the hooks is shorter.
 const LONGEST: Duration = Duration::from_secs(15);
@@ -36,7 +36,7 @@ pub(crate) fn send(project: &Project, hooks: &Hooks, is_well: bool) -> Result<()
 /// Requests `url` until it succeeds, `limit` has passed, or all attempts are used.
 async fn ask(url: &str, limit: Duration) -> Result<(), String> {
     let agent = concat!("tidetable/", env!("CARGO_PKG_VERSION"));
-    let client = Client::builder().timeout(TRY).user_agent(agent).build().map_err(told)?;
+    let client = Client::builder().timeout(TRY).user_agent(agent).build().map_err(reason_of)?;
     let end = Instant::now() + limit;
     let mut last = format!("no answer within {} s", limit.as_secs());
     for _ in 0..TRIES {
@@ -49,24 +49,12 @@ async fn ask(url: &str, limit: Duration) -> Result<(), String> {
                     break;
                 }
             }
-            Ok(Err(error)) => last = told(error),
+            Ok(Err(error)) => last = reason_of(error),
             Err(_) => break,
         }
         sleep(PAUSE).await;
     }
     Err(last)
-}
-
-/// The error with its causes, without the URL.
-fn told(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        text.push_str(&format!(": {next}"));
-        cause = next.source();
-    }
-    text
 }
 
 /// The URL that reports failure.
