@@ -262,7 +262,7 @@ pub fn redacted(url: &str) -> String {
     format!("{scheme}:{slashes}{authority}{path}{query}{hidden}")
 }
 
-/// A text that may quote what a person gave, with [`HIDDEN`] in place of the user and password of each URL in it.
+/// A text that may quote what a person gave, with `***` in place of the user and password of each URL in it.
 pub fn without_passwords(text: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed("");
     let mut rest = text;
