@@ -213,8 +213,13 @@ impl MakeWriter<'_> for Lines {
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        if !is_told(&text) {
-            write_text(&cut(text.trim_end()));
+        if is_told(&text) {
+            return Ok(bytes.len());
+        }
+        // Ballista prints whole structures.
+        match stamp().level && std::env::var_os("RUST_LOG").is_none() {
+            true => write_text(&cut(text.trim_end())),
+            false => write_text(&text),
         }
         Ok(bytes.len())
     }
@@ -224,10 +229,9 @@ impl Write for Lines {
     }
 }
 
-/// The beginning of a log of a library on a server: Ballista prints whole structures. All of it where `RUST_LOG` asks for logs.
+/// The beginning of a log of a library, as a server shows it.
 fn cut(text: &str) -> Cow<'_, str> {
-    let is_whole = !stamp().level || std::env::var_os("RUST_LOG").is_some();
-    match text.char_indices().nth(LONGEST).filter(|_| !is_whole) {
+    match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{} .. (RUST_LOG=info shows all)", text.get(..end).unwrap_or(text)).into(),
         None => text.into(),
     }
@@ -328,6 +332,13 @@ mod tests {
         assert!(!said(&mut lately, "one", 0) && !said(&mut lately, "two", 1));
         assert!(said(&mut lately, "one", 1) && said(&mut lately, "one", 59) && said(&mut lately, "two", 59));
         assert!(!said(&mut lately, "one", 60) && said(&mut lately, "two", 60) && said(&mut lately, "one", 61));
+    }
+
+    #[test]
+    fn a_long_log_of_a_library_is_cut() {
+        assert_eq!(cut("short"), "short");
+        let long = "ü".repeat(LONGEST + 1);
+        assert_eq!(cut(&long), format!("{} .. (RUST_LOG=info shows all)", "ü".repeat(LONGEST)));
     }
 
     #[test]

@@ -270,11 +270,15 @@ fn plan_includes_effects_on_derived_tables() {
     assert!(project.ok(&["plan", "j"]).contains("nothing to do"));
 }
 
+/// A project whose cells expire after 40 days.
+fn expiring() -> Project {
+    let text = job("UTC", &export("day", "E_{day:%Y%m%d}", "", READINGS));
+    Project::new("j", &text.replace("[tables.T.families.A]\n", "[tables.T.families.A]\ngc = \"maxage=40d\"\n"))
+}
+
 #[test]
 fn plan_lists_sealed_days() {
-    let text = job("UTC", &export("day", "E_{day:%Y%m%d}", "", READINGS))
-        .replace("[tables.T.families.A]\n", "[tables.T.families.A]\ngc = \"maxage=40d\"\n");
-    let project = Project::new("j", &text);
+    let project = expiring();
     write(&project, "a", "x,2026-05-05T10:00:00Z,1\nx,2026-06-20T10:00:00Z,3\n");
     project.ok(&["run", "j", "--now", "2026-06-01T00:00:00Z"]);
     write(&project, "b", "y,2026-05-05T10:00:00Z,1\ny,2026-06-20T10:00:00Z,3\n");
@@ -289,9 +293,7 @@ fn plan_lists_sealed_days() {
 
 #[test]
 fn a_delete_names_the_run_that_publishes_sealed_days() {
-    let text = job("UTC", &export("day", "E_{day:%Y%m%d}", "", READINGS))
-        .replace("[tables.T.families.A]\n", "[tables.T.families.A]\ngc = \"maxage=40d\"\n");
-    let project = Project::new("j", &text);
+    let project = expiring();
     write(&project, "a", "x,2026-05-05T10:00:00Z,1\nx,2026-05-25T10:00:00Z,3\ny,2026-05-25T10:00:00Z,4\n");
     project.ok(&["run", "j", "--now", "2026-06-01T00:00:00Z"]);
 

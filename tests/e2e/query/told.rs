@@ -75,6 +75,7 @@ fn no_message_shows_the_password_of_a_url() {
         &["restore", url],
         &["copy", url, "copy"],
         &["new", "k", "--from", url],
+        &["try", url],
         &["export", "T", "--to", url],
         &["sql", "-O", url, "-c", "select 1"],
         &["sql", "-c", &query],

@@ -8,7 +8,7 @@ use tidetable_source::Location;
 use crate::args::parse::{AnywhereOrEmpty, Here};
 
 /// Options of every command.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
     /// Folder or bucket of the store [default: `root` of tidetable.toml]

@@ -25,7 +25,7 @@ use crate::args::{Check, Global, Output};
 use crate::diagnostics::print_error;
 use crate::error::CliError;
 use crate::objects;
-use crate::output::values::count;
+use crate::output::values::{count, listed};
 use crate::output::{ResultRows, row, sentences};
 
 /// Most columns that are named; the rest is counted.
@@ -297,13 +297,4 @@ fn findings(job: &Job) -> ResultRows {
         rows.push(row!["check", check.name, format!("{}: {}", check.on, rules.join("; "))]);
     }
     rows
-}
-
-/// The first names, and the number of the others.
-fn listed(names: &[String]) -> String {
-    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }

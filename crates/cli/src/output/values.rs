@@ -21,6 +21,18 @@ pub fn count(number: u64, noun: &str) -> String {
     format!("{text} {noun}{plural}")
 }
 
+/// Most names of [`listed`].
+const LISTED: usize = 8;
+
+/// The first names, and the number of the others.
+pub fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(LISTED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 /// Bytes with a unit: `1.4 KiB`.
 pub fn bytes(number: u64) -> String {
     indicatif::HumanBytes(number).to_string()

@@ -47,6 +47,8 @@ pub struct Proposal {
     pub table: String,
     /// The table's row key.
     pub row_key: String,
+    /// The column that tells most generally what was read, such as a meter; `None` if there is none or it is not known.
+    pub entity: Option<String>,
     /// The text of its job.toml.
     pub text: String,
     /// Its queries: file name and text.
@@ -116,6 +118,7 @@ pub fn propose(
     Ok(Proposal {
         job: job.to_owned(),
         row_key: plan.row_key.clone(),
+        entity: key.entity.first().and_then(|column| facts.columns.get(*column)).map(|column| column.name.clone()),
         notes: write::notes(&draft),
         table,
         text,

@@ -6,7 +6,7 @@ use tidetable_job::shell_word;
 use crate::fault::error::RunError;
 
 /// The file that marks a root with an unfinished restore: nothing else may use such a root. In a bucket, no run begins in it.
-pub const RESTORING: &str = ".restoring";
+pub(super) const RESTORING: &str = ".restoring";
 
 /// What the marker says.
 #[derive(Debug, Clone, PartialEq, Eq)]

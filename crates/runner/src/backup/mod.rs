@@ -24,7 +24,6 @@ pub(crate) mod vault;
 pub use catalog::{Backup, Held};
 pub use copy::BackupDone;
 pub use error::BackupError;
-pub use marker::RESTORING;
 pub(crate) use marker::refuse_half_restored;
 pub use restore::Restored;
 pub use transfer::{StoreCopy, copy_store};

@@ -14,6 +14,15 @@ pub(crate) fn period_of(label: &str) -> Option<Period> {
     [Per::Day, Per::Month, Per::Hour, Per::Query].into_iter().find_map(|per| Period::of_label(per, label))
 }
 
+/// The periods of `there` that begin at most a day after `clock`; all, if none does. One reading with a wrong date would hide for
+/// years that nothing else comes.
+pub(crate) fn begun(tz: Tz, there: BTreeSet<Period>, clock: i64) -> BTreeSet<Period> {
+    let latest = clock.saturating_add(DAY);
+    let (begun, ahead): (BTreeSet<Period>, BTreeSet<Period>) =
+        there.into_iter().partition(|period| period.bounds(tz).start <= latest);
+    if begun.is_empty() { ahead } else { begun }
+}
+
 /// Periods between the first and the last of `there` that are neither in it nor in `empty`.
 pub(crate) fn gaps(tz: Tz, there: &BTreeSet<Period>, empty: &BTreeSet<Period>) -> Vec<Period> {
     let (Some(first), Some(last)) = (there.first(), there.last()) else { return Vec::new() };

@@ -9,7 +9,7 @@ use tidetable_blobs::Blobs;
 use tidetable_export::{LogFinding, log_findings};
 use tidetable_ingest::{LeftWindow, owed_in};
 use tidetable_job::{Job, Per, Period, Project};
-use tidetable_layout::time::{DAY, HOUR, window_name};
+use tidetable_layout::time::{HOUR, window_name};
 use tidetable_record::{
     Failures, Holder, InputRecord, InputState, Outcome, OwedRecord, OwingInput, PartState, PushState, RunRecord, Runs,
     Seen, holder, state_of, unrecorded,
@@ -19,7 +19,7 @@ use tidetable_store::{Store, Version};
 
 use crate::fault::error::RunError;
 use crate::marks::Marks;
-use crate::report::days::{age, gaps, is_overdue, period_of};
+use crate::report::days::{age, begun, gaps, is_overdue, period_of};
 
 /// Tolerated difference between clocks. Microseconds.
 pub(crate) const CLOCK_SKEW: i64 = HOUR;
@@ -370,15 +370,9 @@ impl OfTime<'_> {
         self.there.first().is_some_and(|period| period.per == Per::Query)
     }
 
-    /// Without the periods that begin more than a day after `clock`, if there are others: one reading with a wrong date would
-    /// hide for years that nothing else comes.
-    fn begun_by(mut self, tz: Tz, clock: i64) -> Self {
-        let latest = clock.saturating_add(DAY);
-        let has_begun = |period: &Period| period.bounds(tz).start <= latest;
-        if self.there.iter().any(has_begun) {
-            self.there.retain(has_begun);
-        }
-        self
+    /// With the periods that have [begun].
+    fn begun_by(self, tz: Tz, clock: i64) -> Self {
+        Self { there: begun(tz, self.there, clock), ..self }
     }
 
     /// The end of the newest period.
@@ -420,6 +414,8 @@ fn rejected(tables: &[(String, Version)]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use tidetable_layout::time::DAY;
 
     fn nowhere() -> tidetable_blobs::LocalBlobs {
         tidetable_blobs::LocalBlobs::new("/nowhere".into())

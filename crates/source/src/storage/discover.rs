@@ -15,7 +15,7 @@ use crate::location::{LocationError, Split};
 use crate::reader_version::ReaderVersion;
 use crate::spec::SourceSpec;
 use crate::storage::coverage::{Coverage, coverage, is_beside_data};
-use crate::storage::pattern::{Part, Pattern, SourcePatterns};
+use crate::storage::pattern::{Part, Pattern};
 use crate::storage::pull_list::PulledDirectory;
 use crate::storage::unread::{Unread, UnreadReason, shown_path};
 use crate::storage::walk::{FoundFile, Walk};
@@ -144,8 +144,7 @@ impl Storage {
             }
         }
         all.remove_duplicates();
-        let patterns = SourcePatterns::of([spec]);
-        all.unread.retain(|unread| unread.reason != UnreadReason::OtherEnding || !patterns.take(&unread.path));
+        Unread::retain_unread(&mut all.unread, [spec]);
         Ok(all)
     }
 

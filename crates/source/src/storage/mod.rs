@@ -45,7 +45,6 @@ use remote::{RangeReader, fetch};
 pub use crate::bucket_error::{BucketAddress, BucketError, BucketFault, describe_request, is_missing_object};
 pub use client::{OpenedBucket, is_http, open_object_store};
 pub use discover::DiscoveredFiles;
-pub use pattern::SourcePatterns;
 pub use pull_list::{PULL_DIRECTORY, PULL_FORMAT, PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily};
 pub use secret::Secret;
 pub use transient::is_transient;

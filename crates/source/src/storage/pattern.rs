@@ -5,7 +5,6 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::error::SourceError;
 use crate::format::Format;
-use crate::spec::SourceSpec;
 
 /// A pattern that was understood.
 #[derive(Debug)]
@@ -141,23 +140,6 @@ impl Pattern {
         find_day(&self.pieces, path, Found::default())
             .map(Some)
             .ok_or_else(|| SourceError::DayInPath { path: shown.to_owned(), pattern: self.written.clone() })
-    }
-}
-
-/// The patterns of sources.
-#[derive(Debug)]
-pub struct SourcePatterns(Vec<Pattern>);
-
-impl SourcePatterns {
-    /// Those of `specs` that are understood.
-    pub fn of<'a>(specs: impl IntoIterator<Item = &'a SourceSpec>) -> Self {
-        let written = specs.into_iter().flat_map(|spec| &spec.files);
-        Self(written.filter_map(|written| Pattern::new(written.trim_start_matches("./")).ok()).collect())
-    }
-
-    /// Whether one of them matches `path`, which begins as paths of inputs do.
-    pub fn take(&self, path: &str) -> bool {
-        self.0.iter().any(|pattern| pattern.is_match(path))
     }
 }
 

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::spec::SourceSpec;
+use crate::storage::pattern::Pattern;
+
 /// Most folders with a note each, for one reason.
 const FOLDERS: usize = 5;
 
@@ -37,6 +40,20 @@ pub enum UnreadReason {
 }
 
 impl Unread {
+    /// Removes data files with another ending that a pattern of `specs` reads all the same: another pattern of the source, or that
+    /// of another source.
+    pub fn retain_unread<'a>(unread: &mut Vec<Self>, specs: impl IntoIterator<Item = &'a SourceSpec>) {
+        if unread.iter().all(|unread| unread.reason != UnreadReason::OtherEnding) {
+            return;
+        }
+        let written = specs.into_iter().flat_map(|spec| &spec.files);
+        let patterns: Vec<Pattern> =
+            written.filter_map(|written| Pattern::new(written.trim_start_matches("./")).ok()).collect();
+        unread.retain(|Self { path, reason }| {
+            *reason != UnreadReason::OtherEnding || !patterns.iter().any(|pattern| pattern.is_match(path))
+        });
+    }
+
     /// Notes on `unread`: one for each folder and reason.
     pub fn notes(unread: &[Self]) -> Vec<String> {
         let mut folders: BTreeMap<(UnreadReason, &str), Vec<&str>> = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! `tidetable try`: rows, answers and a page of files, and nothing left.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 
 use crate::harness::{Project, Ran, repository};
@@ -62,17 +62,19 @@ fn files_are_shown_and_nothing_but_the_page_is_left() {
     assert_eq!(names(&project), ["in", "tidetable-in.html", "tmp", "x.html"]);
 }
 
-/// The URL of a file that does not end.
-fn endless() -> String {
+/// The URL of a file of so many rows of `id`, which is sent once.
+fn file_of(id: &'static str, rows: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/endless.csv", listener.local_addr().unwrap());
+    let url = format!("http://{}/wind.csv", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        // An answer before the request would be an error of the protocol.
-        stream.read_exact(&mut [0; 16]).unwrap();
+        // The whole request: what is left unread when the connection is closed resets it.
+        let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        assert!(lines.map_while(Result::ok).any(|line| line.is_empty()));
         let mut sent = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nid,ts,v\n");
-        while sent.is_ok() {
-            sent = stream.write_all(&b"a,2020-01-01T00:00:00Z,1\n".repeat(400));
+        for row in 0..rows {
+            let (minute, second) = (row / 60 % 60, row % 60);
+            sent = sent.and_then(|()| writeln!(stream, "{id},2020-01-01T00:{minute:02}:{second:02}Z,{row}"));
         }
     });
     url
@@ -88,12 +90,17 @@ fn a_file_of_the_web_is_fetched() {
     assert_eq!(names(&project), ["tidetable-wind.html", "tmp"]);
     fs::remove_file(project.path("tmp/tidetable-wind.html")).unwrap();
 
+    // Of one name, from two places.
+    let ran = tried(&project, &[&file_of("a", 100), &file_of("b", 100)]);
+    assert!(ran.code == Some(0) && ran.stdout.contains("200 rows of 2 files in "), "{}{}", ran.stdout, ran.stderr);
+    fs::remove_file(project.path("tmp/tidetable-wind.html")).unwrap();
+
     let gone = serve(Some("404 Not Found"));
     for (code, args, told) in [
         (1, vec![format!("{}/wind.csv", gone.endpoint)], "cannot be read: the answer is 404 Not Found"),
         (1, vec!["http://127.0.0.1:1/wind.csv".to_owned()], "cannot be read: "),
         (2, vec![format!("{}/wind", server.endpoint)], "does not end in a name of a data file"),
-        (2, vec![endless(), "--limit".to_owned(), "64KiB".to_owned()], "is larger than 65536 bytes"),
+        (2, vec![file_of("a", 100_000), "--limit".to_owned(), "64KiB".to_owned()], "is larger than 65536 bytes"),
     ] {
         let ran = tried(&project, &args.iter().map(String::as_str).collect::<Vec<_>>());
         assert!(ran.code == Some(code) && ran.stderr.contains(told), "{args:?}: {:?} {}", ran.code, ran.stderr);

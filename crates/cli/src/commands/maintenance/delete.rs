@@ -15,12 +15,9 @@ use crate::commands::{clock, open_newest, store};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
-use crate::output::values::{count, day};
+use crate::output::values::{count, day, listed};
 use crate::output::{ResultRows, row, sentences};
 use crate::terminal::printable::Printed;
-
-/// Most days that are named; the rest is counted.
-const SHOWN: usize = 8;
 
 /// Deletes a row, or cells of it.
 pub fn delete(global: &Global, args: &Delete) -> Result<(), CliError> {
@@ -119,6 +116,7 @@ struct HiddenDays {
 }
 
 impl HiddenDays {
+    /// Those of `plan`, as a run of the logical time `now` would treat them.
     fn of(snapshot: &Snapshot, plan: &DeletePlan, now: i64) -> Self {
         let sealed_before = sealed_before(snapshot, now).unwrap_or(i64::MIN);
         let days: BTreeSet<i32> = plan.days.values().flatten().copied().collect();
@@ -135,22 +133,13 @@ impl HiddenDays {
             writeln!(out, "days to publish again: {}\n  tidetable run {job}", listed(&self.published_again))?;
         }
 
-        if let [first, .., last] | [first @ last] = self.sealed.as_slice() {
+        if let (Some(first), Some(last)) = (self.sealed.first(), self.sealed.last()) {
             let days = listed(&self.sealed);
             writeln!(out, "sealed days, which stay as published since cells of them may have expired: {days}")?;
             writeln!(out, "  tidetable run {job} --from {first} --to {last} --force   # as the table is now")?;
         }
         Ok(())
     }
-}
-
-/// The first days of a list, and the number of the others.
-fn listed(days: &[String]) -> String {
-    let mut named = days.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    if days.len() > SHOWN {
-        named.push_str(&format!(" and {} more", days.len() - SHOWN));
-    }
-    named
 }
 
 /// Reports what was hidden, or would be, of the version of `snapshot`.

@@ -13,12 +13,12 @@ use tidetable_page::table_page;
 use tidetable_page::view::TimeChart;
 use tidetable_runner::record::RunRecord;
 use tidetable_runner::{Stop, UlidIds, download, open_store, runtime};
-use tidetable_source::{InputFile, Location, Storage, is_http, is_url};
+use tidetable_source::{InputFile, Location, Storage, is_http, is_url, redacted};
 use tidetable_store::Snapshot;
 
 use crate::activity::Activity;
 use crate::args::{Global, Output, RunDays, Sql, Try};
-use crate::commands::reports::data_by_time::LENGTHS;
+use crate::commands::reports::data_by_time::slice_length;
 use crate::commands::reports::describe::page_of;
 use crate::commands::run::one::run_one;
 use crate::commands::run::options::{ExecutionOptions, options};
@@ -55,8 +55,9 @@ pub fn try_files(global: &Global, args: &Try) -> Result<(), CliError> {
     let store = open_store(&loaded.project)?;
     let snapshot = store.snapshot(&loaded.proposal.table)?;
     let page = page_of(&store, &snapshot)?;
-    let of_store = Global { root: Some(Location::Path(PathBuf::from(&loaded.project.root))), ..shown_as(global) };
-    for query in queries(&snapshot, page.by_time.as_ref()) {
+    let root = Location::Path(PathBuf::from(&loaded.project.root));
+    let of_store = Global { root: Some(root), folder: None, ..global.clone() };
+    for query in queries(&snapshot, loaded.proposal.entity.as_deref(), page.by_time.as_ref()) {
         show(&of_store, &query)?;
     }
 
@@ -88,7 +89,7 @@ impl Loaded {
         let runtime = runtime()?;
         let storage = Storage::new(project.dir.clone(), Some(runtime.handle().clone()));
         let proposal = {
-            let _reading = Activity::begin(global, &format!("reading {}", args.files.join(", ")));
+            let _reading = Activity::begin(global, &format!("reading {}", shown(&args.files)));
             propose(&project, &storage, name, &files, args.timezone)?
         };
         proposal.write(&project, false)?;
@@ -97,9 +98,9 @@ impl Loaded {
 
         let ids = UlidIds::default();
         let options = options(&RunDays::default(), job.timezone, &ExecutionOptions::until(stop), &ids)?;
-        let quietly = Global { quiet: true, output: Output::Table, ..shown_as(global) };
+        let quietly = Global { quiet: true, output: Output::Table, ..global.clone() };
         let record = {
-            let _loading = Activity::begin(global, &format!("loading {}", args.files.join(", ")));
+            let _loading = Activity::begin(global, &format!("loading {}", shown(&args.files)));
             run_one(&quietly, &project, &job, &options, &ids)?
         };
         let seconds = began.elapsed().as_secs_f64();
@@ -130,16 +131,25 @@ impl Loaded {
     }
 }
 
+/// The names that were given, without what may be secret in them.
+fn shown(files: &[String]) -> String {
+    files.iter().map(|name| redacted(name)).collect::<Vec<_>>().join(", ")
+}
+
 /// The files as paths that do not depend on the current folder, and URLs of buckets; those of the web are copied to `place`.
 fn fetched(global: &Global, args: &Try, place: &Path, stop: &Stop) -> Result<Vec<String>, CliError> {
     let here =
         std::env::current_dir().map_err(|source| CliError::File { path: "the current folder".to_owned(), source })?;
     let mut files = Vec::with_capacity(args.files.len());
-    for name in &args.files {
+    for (number, name) in args.files.iter().enumerate() {
         files.push(match name {
             url if is_http(url) => {
-                let _fetching = Activity::begin(global, &format!("fetching {url}"));
-                download(url, place, args.limit, stop)?.display().to_string()
+                let _fetching = Activity::begin(global, &format!("fetching {}", redacted(url)));
+                // Files of several addresses may have one name.
+                let folder = place.join(format!("web/{number}"));
+                let made = std::fs::create_dir_all(&folder);
+                made.map_err(|source| CliError::TempDir { folder: folder.display().to_string(), source })?;
+                download(url, &folder, args.limit, stop)?.display().to_string()
             }
             url if is_url(url) => url.clone(),
             path => here.join(path).display().to_string(),
@@ -171,18 +181,12 @@ fn job_name(files: &[String]) -> String {
     if name.starts_with(|c: char| c.is_ascii_alphabetic()) { name.to_owned() } else { "readings".to_owned() }
 }
 
-/// The options of `global` that say how results and messages are shown.
-fn shown_as(global: &Global) -> Global {
-    let &Global { output, log, verbose, quiet, output_given, .. } = global;
-    Global { root: None, output, log, verbose, quiet, folder: None, output_given }
-}
-
-/// Queries that show what a table holds: its first rows, and what its columns let one ask.
-fn queries(snapshot: &Snapshot, chart: Option<&TimeChart>) -> Vec<String> {
+/// Queries that show what a table holds: its first rows, and what its columns let one ask. `entity` is the column that tells what
+/// was read, `chart` has the measure and the times.
+fn queries(snapshot: &Snapshot, entity: Option<&str>, chart: Option<&TimeChart>) -> Vec<String> {
     let layout = snapshot.layout();
     let fields = layout.records_schema();
-    let spec = &snapshot.version().table.spec;
-    let table = quoted(&spec.name);
+    let table = quoted(&snapshot.version().table.spec.name);
     let time = layout.event_time_field().and_then(|index| fields.fields().get(index));
     let time = time.map(|field| identifier(field.name()));
     let measure = chart.map(|chart| chart.measure.as_str()).filter(|name| !name.is_empty()).map(identifier);
@@ -193,8 +197,7 @@ fn queries(snapshot: &Snapshot, chart: Option<&TimeChart>) -> Vec<String> {
         Some(time) => format!("SELECT count(*) AS rows, min({time}) AS first, max({time}) AS last FROM {table}"),
         None => format!("SELECT count(*) AS rows FROM {table}"),
     });
-    let is_column = |name: &&str| fields.field_with_name(name).is_ok() && time.as_deref() != Some(&identifier(name));
-    if let Some(entity) = names_in(&spec.row_key).into_iter().find(is_column).map(identifier) {
+    if let Some(entity) = entity.filter(|name| fields.field_with_name(name).is_ok()).map(identifier) {
         let order = if measure.is_some() { "mean" } else { "rows" };
         queries.push(format!(
             "SELECT {entity}, count(*) AS rows{mean} FROM {table} GROUP BY {entity} ORDER BY {order} DESC LIMIT {SHOWN}"
@@ -209,20 +212,13 @@ fn queries(snapshot: &Snapshot, chart: Option<&TimeChart>) -> Vec<String> {
     queries
 }
 
-/// The names of fields in a template of row keys: `meter` and `ts` of `{meter:010}#{ts:%Y%m%d}`.
-fn names_in(template: &str) -> Vec<&str> {
-    let ends = |c: char| matches!(c, ':' | '}' | '(');
-    template.split('{').skip(1).filter_map(|part| part.split(ends).next()).collect()
-}
-
 /// The least length of slices, in seconds, of which few cover the times of a chart.
 fn slice_of(chart: &TimeChart) -> i64 {
     let (first, last) = match (chart.slices.first(), chart.slices.last()) {
         (Some(first), Some(last)) => (first.start / SECOND, last.start / SECOND + chart.slice),
         _ => return chart.slice,
     };
-    let fits = |length: &i64| (last - first) / length <= SLICES;
-    LENGTHS.into_iter().find(fits).unwrap_or(LENGTHS[LENGTHS.len() - 1])
+    slice_length(last - first, SLICES)
 }
 
 /// An interval as SQL has it: `15 minutes`.
@@ -303,12 +299,6 @@ mod tests {
         ] {
             assert_eq!(job_name(&[file.to_owned()]), name, "{file}");
         }
-    }
-
-    #[test]
-    fn a_row_key_names_its_fields() {
-        assert_eq!(names_in("{meter:010}#{ts:%Y%m%d}#{salt(ts, 4)}"), ["meter", "ts", "salt"]);
-        assert_eq!(names_in("all"), [""; 0]);
     }
 
     #[test]

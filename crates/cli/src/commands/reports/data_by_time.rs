@@ -13,7 +13,7 @@ use crate::error::CliError;
 /// Most slices of time in a chart: more would be narrower than a pixel.
 const SLICES: i64 = 150;
 /// Lengths of slices, seconds.
-pub(crate) const LENGTHS: [i64; 15] =
+const LENGTHS: [i64; 15] =
     [1, 5, 15, 60, 300, 900, 3_600, 10_800, 21_600, 43_200, 86_400, 604_800, 2_592_000, 31_536_000, 315_360_000];
 
 /// The chart of a table; `None` if its layout keeps no event time, or it has no records.
@@ -36,8 +36,7 @@ pub(super) async fn by_time(store: &Store, snapshot: &Snapshot) -> Result<Option
         return Ok(None);
     };
     let seconds = last.saturating_sub(first) / 1_000_000;
-    let fits = |slice: &i64| seconds / slice < SLICES;
-    let slice = LENGTHS.into_iter().find(fits).unwrap_or(LENGTHS[LENGTHS.len() - 1]);
+    let slice = slice_length(seconds, SLICES);
 
     let measure = fields.fields().iter().find(|field| is_measure(field));
     let mean = match measure {
@@ -57,6 +56,12 @@ pub(super) async fn by_time(store: &Store, snapshot: &Snapshot) -> Result<Option
     }
     let measure = measure.map(|field| field.name().clone()).unwrap_or_default();
     Ok((!slices.is_empty()).then_some(TimeChart { slice, measure, slices }))
+}
+
+/// The least length of slices, in seconds, of which fewer than `most` whole ones lie in `seconds`: with a begun one that is at
+/// most as many. The greatest length if there are more of each.
+pub(crate) fn slice_length(seconds: i64, most: i64) -> i64 {
+    LENGTHS.into_iter().find(|length| seconds / length < most).unwrap_or(LENGTHS[LENGTHS.len() - 1])
 }
 
 /// Whether a column holds measured values: integers may be ids.

@@ -9,11 +9,9 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use chrono::NaiveDate;
 use tidetable_blobs::{Blobs, LocalBlobs};
-use tidetable_job::day::day_bounds;
-use tidetable_job::{Hooks, Job, Per, Project, Reporting};
-use tidetable_layout::time::{DAY, SECOND};
+use tidetable_job::{Hooks, Job, Per, Period, Project, Reporting};
+use tidetable_layout::time::SECOND;
 use tidetable_record::{Outcome, RunRecord, Runs};
 use tidetable_store::StoreError;
 use tidetable_store::published::Published;
@@ -21,6 +19,7 @@ use tidetable_store::published::Published;
 use crate::fault::stop::Stop;
 use crate::observe::{Event, Observer};
 use crate::options::run_options::RunOptions;
+use crate::report::days::begun;
 use crate::run::post_run::hooks::HookRun;
 use crate::run::post_run::metrics::{Figures, NewestDay, last_success_in, refused, text};
 
@@ -117,16 +116,14 @@ impl PostRun<'_> {
     /// The newest published day of each export with days, as its start in seconds. Days that have not begun count only if there
     /// are no others.
     fn newest(&self) -> Vec<NewestDay> {
-        let tomorrow = (self.options.clock)().saturating_add(DAY);
-        let start_of = |day: NaiveDate| day_bounds(self.job.timezone, day).start;
+        let (zone, clock) = (self.job.timezone, (self.options.clock)());
         let mut newest = Vec::new();
         for export in self.job.exports.iter().filter(|export| export.per == Per::Day) {
             // An unreadable list gives no metric; the others are written all the same.
             let Ok(Published { parts, .. }) = Published::load(self.blobs, &export.name) else { continue };
-            let starts: Vec<i64> = parts.keys().filter_map(|label| label.parse().ok()).map(start_of).collect();
-            let begun = starts.iter().filter(|start| **start <= tomorrow).max();
-            if let Some(start) = begun.or(starts.iter().max()) {
-                let start = start.div_euclid(SECOND);
+            let days = parts.keys().filter_map(|label| Period::of_label(Per::Day, label)).collect();
+            if let Some(day) = begun(zone, days, clock).last() {
+                let start = day.bounds(zone).start.div_euclid(SECOND);
                 newest.push(NewestDay { export: export.name.clone(), start });
             }
         }

@@ -7,7 +7,7 @@ use tidetable_job::{Job, several};
 use tidetable_layout::Window;
 use tidetable_layout::time::{DAY, window_name};
 use tidetable_record::InputState;
-use tidetable_source::{SourcePatterns, Unread, UnreadReason};
+use tidetable_source::Unread;
 use tidetable_store::Input;
 
 use crate::run::stages::load::{Pending, PlannedSource};
@@ -20,13 +20,13 @@ const FOLDERS: usize = 5;
 
 /// Notes on names that patterns of sources reach and that are not read.
 pub(crate) fn unread_notes(sources: &[PlannedSource<'_>]) -> Vec<String> {
-    // What another source of the job reads is no file with a wrong ending.
-    let patterns = SourcePatterns::of(sources.iter().map(|planned| &planned.source.spec));
-    let is_told = |unread: &&Unread| unread.reason != UnreadReason::OtherEnding || !patterns.take(&unread.path);
-
-    let unread_of =
-        |planned: &PlannedSource<'_>| -> Vec<Unread> { planned.unread.iter().filter(is_told).cloned().collect() };
-    sources.iter().flat_map(|planned| Unread::notes(&unread_of(planned))).collect()
+    let mut notes = Vec::new();
+    for planned in sources {
+        let mut unread = planned.unread.clone();
+        Unread::retain_unread(&mut unread, sources.iter().map(|planned| &planned.source.spec));
+        notes.extend(Unread::notes(&unread));
+    }
+    notes
 }
 
 /// Notes on keys of folders that no column reads, one for each source.
