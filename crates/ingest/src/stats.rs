@@ -63,6 +63,9 @@ pub struct LoadStats {
     pub cells: u64,
     /// Cells that later cells of the same load replaced.
     pub overwritten: u64,
+    /// Those of them that had another value.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub overwritten_changed: u64,
     /// Cells of earlier loads that this one replaced. Of one table: not added up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<ReplacedCells>,
@@ -132,6 +135,7 @@ impl LoadStats {
         self.rows_written += other.rows_written;
         self.cells += other.cells;
         self.overwritten += other.overwritten;
+        self.overwritten_changed += other.overwritten_changed;
         self.overwritten_rows += other.overwritten_rows;
         self.large_rows += other.large_rows;
         self.large_cells += other.large_cells;
@@ -149,7 +153,8 @@ impl LoadStats {
 
     /// Resets the counts of what was written: the SSTs are not committed.
     pub fn forget_written(&mut self) {
-        (self.rows_written, self.cells, self.overwritten, self.bytes_out) = (0, 0, 0, 0);
+        (self.rows_written, self.cells, self.bytes_out) = (0, 0, 0);
+        (self.overwritten, self.overwritten_changed) = (0, 0);
         (self.large_rows, self.largest_row, self.large_cells) = (0, None, 0);
         self.replaced = None;
         self.rows_settled = 0;
@@ -181,7 +186,8 @@ impl LoadStats {
 }
 
 /// A row of an input without cells.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct EmptyRow {
     /// The input.
     pub file: String,
@@ -191,6 +197,7 @@ pub struct EmptyRow {
 
 /// Cells of earlier loads that a load replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ReplacedCells {
     /// Their number.
     pub cells: u64,
@@ -203,7 +210,8 @@ pub struct ReplacedCells {
 }
 
 /// Rows that are told of, with the place of the first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NotedRows {
     /// Their number.
     pub count: u64,

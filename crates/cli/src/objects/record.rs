@@ -85,6 +85,7 @@ const LOAD: &[Key] = &[
     key("rows_written", Integer, "rows in the SSTs"),
     key("cells", Integer, "cells in the SSTs"),
     key("overwritten", Integer, "cells that a later one of the load replaced"),
+    key("overwritten_changed", Integer, "those of them that had another value"),
     key("replaced", OrNull(&Object(REPLACED)), "cells of earlier loads that this one replaced"),
     key("large_rows", Integer, "rows over 100 MB"),
     key("largest_row", OrNull(&Object(LARGEST_ROW)), "the largest of them"),

@@ -85,7 +85,7 @@ impl<'t> SstWriter<'t> {
         drop(events);
 
         let of_table = |error: StoreError| error.of_table(self.table.name());
-        let SortedPiece { block, overwritten, lost, emptied } = built.map_err(of_table)?;
+        let SortedPiece { block, overwritten, changed, lost, emptied } = built.map_err(of_table)?;
         let sizes = row_size::measure(self.schema, &block, self.table.row_limit());
         let sizes = sizes.within_limit(&block.keys).map_err(of_table)?;
 
@@ -101,6 +101,7 @@ impl<'t> SstWriter<'t> {
 
         let counts = LoadStats {
             overwritten,
+            overwritten_changed: changed,
             large_rows: sizes.rows,
             largest_row: sizes.largest,
             large_cells: sizes.cells,

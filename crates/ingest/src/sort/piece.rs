@@ -193,6 +193,14 @@ impl GroupEvents {
         (0..arrays).map(|array| self.columns.iter().map(|column| Arc::clone(&column[array])).collect()).collect()
     }
 
+    /// The values of a column, by array; those of all columns if there is no such column.
+    pub(crate) fn values_of(&self, column: usize) -> Vec<Vec<ArrayRef>> {
+        match self.columns.get(column) {
+            Some(arrays) => arrays.iter().map(|array| vec![Arc::clone(array)]).collect(),
+            None => self.by_array(),
+        }
+    }
+
     /// Whether an event has a value in a column.
     pub(crate) fn has(&self, event: u32, column: usize) -> bool {
         let (array, at) = self.place(event);

@@ -1,6 +1,8 @@
 //! Builds blocks from the events of a piece: rows, the records of each column group, and values.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -20,12 +22,17 @@ use crate::sort::ranks::Ranks;
 use crate::sort::take::{pick, pick_folded, pick_from};
 use crate::sort::upsert::Upserts;
 
+/// In place of a column: all columns, of records that are one cell.
+const WHOLE_RECORD: usize = usize::MAX;
+
 /// A sorted piece of a window.
 #[derive(Debug)]
 pub(crate) struct SortedPiece {
     pub(crate) block: Block,
     /// Cells that later events of the load replaced.
     pub(crate) overwritten: u64,
+    /// Those of them that had another value. Cells that an upsert replaced are not compared.
+    pub(crate) changed: u64,
     /// The source rows that lost these cells, by the number of the window; one may occur more than once.
     pub(crate) lost: Vec<u64>,
     /// Whether it has rows without cells, kept for the timestamp of the upsert that emptied them.
@@ -51,6 +58,7 @@ pub(crate) fn build(
     let upserts = schema.upsert.then(|| Upserts::new(schema, piece));
     let mut overwritten = upserts.as_ref().map_or(0, |upserts| upserts.overwritten);
     let mut lost = upserts.as_ref().map(|upserts| upserts.lost.clone()).unwrap_or_default();
+    let mut changed = 0;
     let mut groups = Vec::with_capacity(schema.groups.len());
     for (at, group) in schema.groups.iter().enumerate() {
         let mut records = Records::new(group, &piece.groups[at], piece.rows.len(), |column| repeats(at, column));
@@ -66,6 +74,7 @@ pub(crate) fn build(
             None => piece.rows.iter().try_for_each(|row| records.push_range(row.events()))?,
         }
         overwritten += records.overwritten;
+        changed += records.changed;
         lost.append(&mut records.lost);
         groups.push(Some(records.into_block(&keys, ranks.qualifiers[at].as_ref())?));
     }
@@ -73,7 +82,7 @@ pub(crate) fn build(
     let block = Block { keys, groups }.without_empty_rows();
     let emptied = upserts.is_some_and(|upserts| upserts.empties());
     let lost = lost.into_iter().map(|event| piece.unit(event)).collect();
-    Ok(SortedPiece { block, overwritten, lost, emptied })
+    Ok(SortedPiece { block, overwritten, changed, lost, emptied })
 }
 
 /// Appends the keys of rows that are numbers.
@@ -153,9 +162,13 @@ struct Records<'a> {
     contents: Option<Contents>,
     /// Columns whose replaced cells are counted.
     counted: Vec<usize>,
+    /// The values of each column of which a cell was replaced, for comparison.
+    compared: BTreeMap<usize, Contents>,
     /// Whether a row has one record, all values of which are those of its last event.
     takes_last: bool,
     overwritten: u64,
+    /// Replaced cells that had another value.
+    changed: u64,
     /// The events of these cells.
     lost: Vec<u32>,
     scratch: Vec<RecordKey>,
@@ -184,8 +197,10 @@ impl<'a> Records<'a> {
             folds: group.has_aggregates().then(EqualCells::default),
             contents: None,
             counted,
+            compared: BTreeMap::new(),
             takes_last,
             overwritten: 0,
+            changed: 0,
             lost: Vec::new(),
             scratch: Vec::new(),
         }
@@ -224,7 +239,7 @@ impl<'a> Records<'a> {
         // Telemetry mostly has each record once.
         if row.windows(2).any(|pair| pair[0].is_alike(&pair[1])) {
             for alike in row.chunk_by(RecordKey::is_alike) {
-                if self.group.keeps_duplicates() { self.push_each(alike)? } else { self.push_alike(alike) }
+                if self.group.keeps_duplicates() { self.push_each(alike)? } else { self.push_alike(alike)? }
             }
         } else {
             row.iter().for_each(|record| self.push_record(record));
@@ -285,24 +300,25 @@ impl<'a> Records<'a> {
 
     /// Adds one record for several events with one qualifier and timestamp, in order of arrival: per column the last
     /// value wins, or the merge operator applies.
-    fn push_alike(&mut self, alike: &[RecordKey]) {
-        let Some((newest, older)) = alike.split_last() else { return };
+    fn push_alike(&mut self, alike: &[RecordKey]) -> Result<()> {
+        let Some((newest, older)) = alike.split_last() else { return Ok(()) };
         if older.is_empty() {
-            return self.push_record(newest);
+            self.push_record(newest);
+            return Ok(());
         }
         if self.group.packed.is_some() {
             return self.push_newest(alike);
         }
+
         let events = || alike.iter().map(|record| record.event);
-        let before = self.lost.len();
-        for column in &self.counted {
-            // The last stays.
-            self.lost.extend(events().rev().filter(|event| self.events.has(*event, *column)).skip(1));
+        for at in 0..self.counted.len() {
+            let column = self.counted[at];
+            self.count_replaced(column, events().filter(|event| self.events.has(*event, column)).collect())?;
         }
-        self.overwritten += (self.lost.len() - before) as u64;
         if self.all_sparse && !events().any(|event| self.has_any(event)) {
-            return;
+            return Ok(());
         }
+
         let at = self.picks.len() as u32;
         if let Some(folds) = &mut self.folds {
             folds.push(at as usize, events().map(|event| self.events.place(event)));
@@ -314,20 +330,40 @@ impl<'a> Records<'a> {
             }
         }
         self.pick(newest);
+        Ok(())
     }
 
     /// The same where a record is one cell: the last event with any field wins.
-    fn push_newest(&mut self, alike: &[RecordKey]) {
+    fn push_newest(&mut self, alike: &[RecordKey]) -> Result<()> {
         let cells = || alike.iter().filter(|record| !self.all_sparse || self.has_any(record.event));
         let newest = cells().next_back();
         if !self.counted.is_empty() {
-            let lost: Vec<u32> = cells().rev().skip(1).map(|record| record.event).collect();
-            self.overwritten += lost.len() as u64;
-            self.lost.extend(lost);
+            self.count_replaced(WHOLE_RECORD, cells().map(|record| record.event).collect())?;
         }
         if let Some(newest) = newest {
             self.pick(newest);
         }
+        Ok(())
+    }
+
+    /// Counts the cells of a column that the last of `cells`, events in order of arrival, replaced.
+    fn count_replaced(&mut self, column: usize, mut cells: Vec<u32>) -> Result<()> {
+        let Some(newest) = cells.pop() else { return Ok(()) };
+        if cells.is_empty() {
+            return Ok(());
+        }
+
+        let contents = match self.compared.entry(column) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(missing) => missing.insert(Contents::new(&self.events.values_of(column))?),
+        };
+        let newest = self.events.place(newest);
+        let changed = cells.iter().filter(|cell| !contents.is_equal(self.events.place(**cell), newest)).count();
+
+        self.changed += changed as u64;
+        self.overwritten += cells.len() as u64;
+        self.lost.append(&mut cells);
+        Ok(())
     }
 
     fn into_block(self, keys: &Keys, names: Option<&Ranks>) -> Result<GroupBlock> {

@@ -42,6 +42,11 @@ impl Contents {
         records.retain(|_| is_first.next().unwrap_or(true));
     }
 
+    /// Whether two records have the same content.
+    pub fn is_equal(&self, left: impl Into<RecordRef>, right: impl Into<RecordRef>) -> bool {
+        self.content(left.into()) == self.content(right.into())
+    }
+
     fn content(&self, RecordRef { source, record }: RecordRef) -> Row<'_> {
         self.sources[source].row(record)
     }

@@ -70,8 +70,31 @@ fn keys_that_are_not_read_and_replaced_rows_are_named() {
     project.write("lake/site=B/p.csv", rows(0, 8).replace(".5", ".25"));
     let told = notes(&project.run_job("j"));
     assert!(told.contains("folders name values of site, which are not read"), "{told}");
-    assert!(told.contains("warning: T: 8 cells were replaced by later rows of the 2 files"), "{told}");
+    assert!(told.contains("warning: T: 8 cells were replaced by other values of later rows of the 2 files"), "{told}");
     assert!(project.messages(&["plan", "j"]).contains("values of site"));
+}
+
+#[test]
+fn equal_rows_are_no_warning() {
+    let project = Project::new("j", &super::job("\"in/*.csv\"", ""));
+    // Each row twice in a file, some of them in the next file as well.
+    project.write("in/a.csv", rows(0, 8) + rows(0, 8).split_once('\n').unwrap().1);
+    project.write("in/b.csv", rows(4, 8));
+    let record = project.run_job("j");
+    let load = &record["loads"][0];
+    assert_eq!((&load["overwritten"], &load["overwritten_changed"]), (&12.into(), &0.into()), "{record}");
+    assert!(!notes(&record).contains("replaced"), "{record}");
+
+    // A later run brings them once more: its record can be read.
+    project.write("in/c.csv", rows(8, 8));
+    let record = project.run_job("j");
+    assert_eq!(record["loads"][0]["replaced"]["cells"], 4, "{record}");
+    let history = project.run(&["history"]);
+    assert!(
+        history.stderr.is_empty() && history.stdout.contains(record["run"].as_str().unwrap()),
+        "{}",
+        history.stderr
+    );
 }
 
 #[test]

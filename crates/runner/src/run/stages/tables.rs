@@ -138,6 +138,10 @@ impl Run<'_> {
             }
         };
 
+        for note in replaced_notes(self.job, &pending).into_iter().chain(replaced_before_notes(&pending)) {
+            self.note(record, note);
+        }
+
         let clock = Instant::now();
         record.loads = committed;
         let done = self.commit(pending, &mut record.loads);
@@ -205,7 +209,6 @@ impl Run<'_> {
         let mut pending = pending?;
         pending.iter_mut().for_each(|load| load.record.left_out = stage.others.left_out(&load.record.source));
         let notes = rowless_notes(&pending).into_iter().chain(shrunk_notes(&rows_before, &pending));
-        let notes = notes.chain(replaced_notes(self.job, &pending)).chain(replaced_before_notes(&pending));
         let future = future_note(&pending, (self.options.clock)());
         let notes = notes.chain(reading_notes(&pending)).chain(future).chain(idle);
         notes.for_each(|note| self.note(record, note));

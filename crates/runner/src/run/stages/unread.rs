@@ -59,10 +59,10 @@ pub(crate) fn unmatched_notes(sources: &[PlannedSource<'_>]) -> Vec<String> {
     notes
 }
 
-/// The rows that tables hold of changed inputs, by path.
+/// The accepted rows of changed inputs before they changed, by path: one that lost its rejected rows was corrected.
 pub(crate) fn rows_of_changed(sources: &[PlannedSource<'_>]) -> BTreeMap<String, u64> {
     let changed = sources.iter().flat_map(|planned| &planned.tables).flat_map(|table| &table.plan.changed);
-    changed.map(|(file, held)| (file.path.clone(), held.read)).collect()
+    changed.map(|(file, held)| (file.path.clone(), held.read.saturating_sub(held.rejected))).collect()
 }
 
 /// Warnings of changed inputs that have fewer rows than `before`: a file cut short looks like a correction.
@@ -79,12 +79,12 @@ pub(crate) fn shrunk_notes(before: &BTreeMap<String, u64>, loads: &[Pending]) ->
     shrunk.map(note).collect()
 }
 
-/// Warnings of rows that other rows of the same load replaced, where it read several files. A table of the newest rows
-/// replaces them on purpose.
+/// Warnings of rows that gave other values to cells of rows of the same load, where it read several files. A table of the newest
+/// rows replaces them on purpose.
 pub(crate) fn replaced_notes(job: &Job, loads: &[Pending]) -> Vec<String> {
     let is_upsert = |table: &str| job.tables.iter().any(|known| known.spec.name == table && known.spec.upsert);
     let replaced = |load: &Pending| {
-        let (table, cells) = (&load.record.table, load.record.stats.overwritten);
+        let (table, cells) = (&load.record.table, load.record.stats.overwritten_changed);
         let files = load.inputs_read().filter(|input| input.read > input.rejected).count();
         // A corrected file replaces rows by intention.
         let is_corrected =
@@ -92,8 +92,9 @@ pub(crate) fn replaced_notes(job: &Job, loads: &[Pending]) -> Vec<String> {
         (!is_corrected && cells > 0 && files > 1 && !is_upsert(table)).then(|| {
             let (cells, were) = (several(cells, "cell"), if cells == 1 { "was" } else { "were" });
             format!(
-                "warning: {table}: {cells} {were} replaced by later rows of the {files} files with the same key and \
-                 time: of files that come together, the one with the last name wins. If these are other readings, name a column in `row_key` that tells them apart"
+                "warning: {table}: {cells} {were} replaced by other values of later rows of the {files} files with the \
+                 same key and time: of files that come together, the one with the last name wins. If these are other \
+                 readings, name a column in `row_key` that tells them apart"
             )
         })
     };
