@@ -347,6 +347,31 @@ mod tests {
     }
 
     #[test]
+    fn a_push_alone_names_a_lost_version() {
+        let root = tempfile::tempdir().unwrap();
+        let blobs = tidetable_blobs::LocalBlobs::new(root.path().to_owned());
+        let push = PushState {
+            table: "T".to_owned(),
+            table_uuid: uuid(5),
+            target: "projects/p/instances/i/tables/T".to_owned(),
+            version: 3,
+            ..PushState::default()
+        };
+        push.save(&blobs, "a").unwrap();
+
+        let known = KnownVersions::of(&blobs, &["T".to_owned()], 16).unwrap();
+        let lost = known.lost("T", &newest(2)).unwrap();
+        assert_eq!(
+            (lost.version, lost.named_by.as_str()),
+            (3, "the state of its push to projects/p/instances/i/tables/T")
+        );
+        assert_eq!(known.lost("T", &newest(3)), None);
+
+        let opened = NewestVersions::default().lists_and_pushes(&blobs, "T").unwrap();
+        assert_eq!(opened.lost("T", &newest(2)).map(|lost| lost.version), Some(3));
+    }
+
+    #[test]
     fn the_run_that_made_a_table_names_its_first_version() {
         let mut known = KnownVersions::default();
         let mut newest = newest(1);

@@ -196,18 +196,26 @@ impl RunRecord {
         }
     }
 
-    /// Writes the record, replacing its former content. Default values are omitted: a run without news
-    /// takes a few hundred bytes.
+    /// Writes the record, replacing its former content.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn save(&self, blobs: &dyn Blobs) -> Result<(), StoreError> {
         let path = self.path();
-        let written = serde_json::to_value(self).map(without_defaults).and_then(|record| serde_json::to_vec(&record));
         let mut bytes =
-            written.map_err(|error| StoreError::Manifest { path: path.clone(), reason: error.to_string() })?;
+            self.to_bytes().map_err(|error| StoreError::Manifest { path: path.clone(), reason: error.to_string() })?;
         bytes.push(b'\n');
         Ok(blobs.replace(&path, &bytes)?)
+    }
+
+    /// The record as JSON. Default values are omitted, so that a run without news takes a few hundred bytes, unless the record
+    /// could not be read back without them.
+    fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
+        let whole = serde_json::to_value(self)?;
+        let short = without_defaults(whole.clone());
+        let read_back = Self::deserialize(&short).and_then(serde_json::to_value);
+        let is_whole = read_back.is_ok_and(|read| read == whole);
+        serde_json::to_vec(if is_whole { &short } else { &whole })
     }
 
     /// Path of the record inside the store.
@@ -326,6 +334,8 @@ fn is_default(value: &Value) -> bool {
 mod tests {
     use serde_json::json;
     use tidetable_blobs::LocalBlobs;
+    use tidetable_ingest::{EmptyRow, NotedRows, ReplacedCells};
+    use tidetable_store::LargestRow;
 
     use super::*;
     use crate::Severity;
@@ -436,7 +446,17 @@ mod tests {
         let grown = InputRecord { added, ..InputRecord::new("a.csv", InputState::Grown) };
         let inputs = vec![OwingInput { path: "a.csv".to_owned(), rows: 1 }];
         let owed = vec![OwedRecord { inputs, ..OwedRecord::default() }];
-        let load = LoadRecord { inputs: vec![grown], owed, ..LoadRecord::default() };
+        let noted = Some(NotedRows { count: 1, file: "a.csv".to_owned(), line: 2 });
+        let stats = LoadStats {
+            first_empty: Some(EmptyRow { file: "a.csv".to_owned(), line: 2 }),
+            several_lines: noted.clone(),
+            repeated_headers: noted.clone(),
+            bare_returns: noted,
+            replaced: Some(ReplacedCells { cells: 1, changed: 1, ..ReplacedCells::default() }),
+            largest_row: Some(LargestRow { key: "k".to_owned(), bytes: 1 }),
+            ..LoadStats::default()
+        };
+        let load = LoadRecord { inputs: vec![grown], owed, stats, ..LoadRecord::default() };
         let record = RunRecord {
             format: FORMAT,
             run: "R".to_owned(),

@@ -13,7 +13,8 @@ use tidetable_layout::{Block, Column, FieldType, Group, GroupBlock, Keys, Stored
 use crate::error::{Result, StoreError};
 
 /// A row and its size.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LargestRow {
     /// Row key, as text.
     pub key: String,
