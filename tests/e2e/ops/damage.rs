@@ -1,5 +1,6 @@
 //! Damaged files give an error that names the file, never a wrong answer.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use crate::harness::Project;
@@ -158,6 +159,28 @@ fn a_copied_root_trusts_no_other_bytes() {
 }
 
 #[test]
+fn a_restored_root_trusts_no_other_bytes() {
+    let project = two_days();
+    project.ok(&["backup", "vault"]);
+    project.ok(&["restore", "vault", "restored"]);
+    let count: &[&str] = &["sql", "--root", "restored", "-c", "select count(*) as n from exports.E"];
+    assert_eq!(project.json(count)[0]["n"], 2);
+
+    let (first, second) = ("restored/exports/E_20200101/part-0.parquet", "restored/exports/E_20200102/part-0.parquet");
+    for bytes in [Vec::new(), fs::read(project.path(second)).unwrap()] {
+        project.write(first, &bytes);
+        for args in [count, &["verify", "--exports", "--root", "restored"]] {
+            let ran = project.run(args);
+            let said = ran.stdout + &ran.stderr;
+            assert_eq!(ran.code, Some(1), "{args:?}: {said}");
+            assert!(said.contains("E_20200101/part-0.parquet"), "{args:?}: {said}");
+        }
+    }
+    project.ok(&["run", "j", "--root", "restored"]);
+    assert_eq!(project.json(count)[0]["n"], 2);
+}
+
+#[test]
 fn lost_newest_manifests_are_found_by_what_else_names_them() {
     let project = two_days();
     project.ok(&["delete", "T", "--row", "001#20200101", "--yes"]);
@@ -207,6 +230,60 @@ fn lost_newest_manifests_are_found_by_what_else_names_them() {
     project.ok(&["run", "j", "--rebuild"]);
     assert_eq!(project.json(query)[0]["n"], 2);
     project.ok(&["doctor"]);
+}
+
+#[test]
+fn what_only_lost_versions_hold_is_not_given_up_in_silence() {
+    for damaged in ["the newest", "one before it"] {
+        let project = two_days();
+        for day in [3, 4] {
+            project.write(&format!("in/{day}.csv"), format!("meter,ts,kwh\n{day},2020-01-0{day}T10:00:00Z,1\n"));
+            project.run_job("j");
+        }
+        fs::rename(project.path("in/3.csv"), project.path("3.csv")).unwrap();
+        fs::rename(project.path("in/4.csv"), project.path("4.csv")).unwrap();
+        let manifests: Vec<String> = project.files("data/tables/T/manifest").into_keys().collect();
+        match damaged {
+            "the newest" => fs::remove_file(project.path(manifests.last().unwrap())).unwrap(),
+            _ => project.write(&manifests[manifests.len() - 2], "{}"),
+        }
+
+        let before = project.files("data");
+        let ran = project.run(&["doctor", "--fix"]);
+        let told = (ran.stdout + &ran.stderr).replace("\n            ", " ");
+        assert_eq!(ran.code, Some(1), "{damaged}: {told}");
+        assert!(told.contains("in/4.csv") && told.contains("gone since"), "{damaged}: {told}");
+        assert!(told.contains("tidetable doctor --fix --without in/4.csv") || damaged != "the newest", "{told}");
+        assert_eq!(project.files("data/tables"), before_in(&before, "data/tables"), "{damaged}");
+
+        // Back where they were, they are loaded again, and the days stay.
+        fs::rename(project.path("3.csv"), project.path("in/3.csv")).unwrap();
+        fs::rename(project.path("4.csv"), project.path("in/4.csv")).unwrap();
+        project.ok(&["doctor", "--fix"]);
+        project.ok(&["run", "j"]);
+        assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 4, "{damaged}");
+        assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 4, "{damaged}");
+    }
+
+    // Or it is given up by name.
+    let project = two_days();
+    project.write("in/3.csv", "meter,ts,kwh\n3,2020-01-03T10:00:00Z,1\n");
+    project.run_job("j");
+    fs::remove_file(project.path("in/3.csv")).unwrap();
+    fs::remove_file(project.path(project.files("data/tables/T/manifest").keys().next_back().unwrap())).unwrap();
+    project.fails(1, &["doctor", "--fix"]);
+    project.ok(&["doctor", "--fix", "--without", "in/3.csv"]);
+    project.ok(&["run", "j"]);
+    assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 2);
+}
+
+/// Those of `files` below a folder.
+fn before_in(files: &BTreeMap<String, Vec<u8>>, folder: &str) -> BTreeMap<String, Vec<u8>> {
+    files
+        .iter()
+        .filter(|(name, _)| name.starts_with(folder))
+        .map(|(name, bytes)| (name.clone(), bytes.clone()))
+        .collect()
 }
 
 #[test]

@@ -215,6 +215,9 @@ pub struct Doctor {
     /// Move damaged files to quarantine, so that everything else works again; no job may run meanwhile
     #[arg(long)]
     pub fix: bool,
+    /// Give up this gone input, which only lost versions of a table hold; also a pattern. May be repeated
+    #[arg(long, value_name = "FILE", requires = "fix")]
+    pub without: Vec<String>,
 }
 
 /// `tidetable clean`
@@ -278,7 +281,7 @@ pub struct Executor {
     /// Directory of answers until they are fetched; a few kilobytes per unit [default: a folder for temporary files]
     #[arg(long, value_name = "DIR", value_parser = Here("a folder of answers"))]
     pub work_dir: Option<PathBuf>,
-    /// Approximate memory budget of a unit of work, such as 1GiB
+    /// Approximate memory budget of a unit of work, such as 1GiB; at least 16MiB
     #[arg(long, value_name = "SIZE", default_value = DEFAULT_MEMORY_TEXT.as_str(), value_parser = parse_memory)]
     pub memory: u64,
     /// Folder for temporary files, which a load writes if its cells take more than that [default: the root if it is a folder,

@@ -20,7 +20,7 @@ pub fn doctor(global: &Global, args: &Doctor) -> Result<(), CliError> {
 
     let activity = Activity::begin(global, "looking at the files of the root");
     let project = project_if_any(global)?;
-    let mut found = Diagnosis::new(&store, project.as_ref(), now)?;
+    let mut found = Diagnosis::new(&store, project.as_ref(), &args.without, now)?;
     let fixed = if args.fix { found.fix(&store, project.as_ref(), &UlidIds::default()) } else { Ok(()) };
     drop(activity);
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod fix;
 pub(crate) mod in_the_way;
+mod lost_inputs;
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_export::{FileFormat, LogFinding, log_findings};
 use tidetable_job::{Job, Project, several};
-use tidetable_record::{KnownVersions, Runs, holder};
+use tidetable_record::{KnownVersions, LostVersion, Runs, holder};
 use tidetable_store::published::Published;
 use tidetable_store::{Store, StoreError};
 use tidetable_upkeep::TableHealth;
@@ -19,6 +20,7 @@ use tidetable_upkeep::TableHealth;
 use crate::fault::error::RunError;
 use crate::fault::lost_store::LostTable;
 use crate::marks::Marks;
+use crate::report::doctor::lost_inputs::gone_inputs;
 use crate::report::lost_lists::lost_lists;
 use crate::report::reject_files::{RejectDamage, reject_files};
 use crate::report::status::CLOCK_SKEW;
@@ -113,11 +115,12 @@ impl FindingKind {
 
 impl Diagnosis {
     /// Reads all small files of `store`: records, rejected rows, lists, manifests, checkpoints, locks. SSTs and
-    /// published files are only checked for existence. `now` is the clock, microseconds since the epoch.
+    /// published files are only checked for existence. `without` are inputs, by name or pattern, that a fix may give up although
+    /// only lost versions hold them. `now` is the clock, microseconds since the epoch.
     ///
     /// # Errors
     /// If the store cannot be listed, or a file cannot be read for another reason than its content.
-    pub fn new(store: &Store, project: Option<&Project>, now: i64) -> Result<Self, RunError> {
+    pub fn new(store: &Store, project: Option<&Project>, without: &[String], now: i64) -> Result<Self, RunError> {
         let mut found = Self::default();
         let blobs = store.blobs().as_ref();
         or_in_the_way(found.records(blobs, now))?;
@@ -125,8 +128,9 @@ impl Diagnosis {
         or_in_the_way(found.lists(store, project))?;
         let tables = or_in_the_way(blobs.list("tables").map_err(RunError::from))?;
         let named = or_in_the_way(KnownVersions::of(blobs, &tables, usize::MAX).map_err(RunError::from))?;
+        let asked = Asked { project, named: &named, without };
         for table in tables {
-            or_in_the_way(found.table(store, table, &named))?;
+            or_in_the_way(found.table(store, table, asked))?;
         }
         if let Some(project) = project {
             or_in_the_way(found.lost_tables(store, project))?;
@@ -303,24 +307,52 @@ impl Diagnosis {
         Ok(())
     }
 
-    fn table(&mut self, store: &Store, table: String, named: &KnownVersions) -> Result<(), RunError> {
+    fn table(&mut self, store: &Store, table: String, asked: Asked<'_>) -> Result<(), RunError> {
         let health = TableHealth::of(&store.table(&table))?;
         if health.newest == 0 && health.damaged.is_empty() {
             // A table that was never committed, left by a killed first run.
             return Ok(());
         }
         *self.read.entry(FindingKind::Manifest).or_default() += health.newest + 1 - health.oldest.min(health.newest);
+
+        let lost = lost_versions(store, &table, &health, asked.named)?;
+        let goes_back = lost.is_some() || (!health.is_lost() && health.readable < health.newest);
+        let gone = match goes_back {
+            true => {
+                let readable = store.table(&table).version(health.readable)?;
+                gone_inputs(store.blobs().as_ref(), asked.project, &readable, asked.without)?
+            }
+            false => Vec::new(),
+        };
+        self.manifests(&table, &health, &gone);
+        if let Some(lost) = &lost {
+            self.lost_manifests(&table, &health, lost, &gone);
+        }
+
+        let is_damaged = !health.damaged.is_empty() || lost.is_some();
+        if is_damaged && gone.is_empty() && !health.is_newer {
+            let named = lost.map_or(0, |lost| lost.version);
+            self.tables.push(DamagedTable { name: table, health, named });
+        }
+        Ok(())
+    }
+
+    /// Finds damaged manifests, checkpoints and SSTs. `gone` are inputs that only versions have to which the table cannot go back.
+    fn manifests(&mut self, table: &str, health: &TableHealth, gone: &[String]) {
         let job = health.job.clone().unwrap_or_else(|| "JOB".to_owned());
-        let (costs, fix) = line_of(&table, &job, &health);
+        let (costs, fix) = line_of(table, &job, health);
         for file in &health.damaged {
             let is_checkpoint = file.path.contains("/checkpoint/");
             let kind = if is_checkpoint { FindingKind::Checkpoint } else { FindingKind::Manifest };
             let remedy = match health.is_newer {
                 true => Remedy::Person("use the newer build that wrote it".to_owned()),
+                false if !gone.is_empty() => Remedy::Person(lost_inputs::remedy(gone)),
                 false => Remedy::Fix(fix.clone()),
             };
-            self.find((file.path.clone(), kind), file.reason.clone(), costs.clone(), remedy);
+            let costs = costs.clone() + &lost_inputs::costs(gone);
+            self.find((file.path.clone(), kind), file.reason.clone(), costs, remedy);
         }
+
         for file in &health.lost_ssts {
             let costs = format!("rows of {table} that it holds cannot be read");
             let remedy = format!(
@@ -329,11 +361,23 @@ impl Diagnosis {
             );
             self.find((file.path.clone(), FindingKind::Sst), file.reason.clone(), costs, Remedy::Person(remedy));
         }
-        let lost = self.lost_versions(store, &table, &health, named)?;
-        if (!health.damaged.is_empty() || lost > 0) && !health.is_newer {
-            self.tables.push(DamagedTable { name: table, health, named: lost });
-        }
-        Ok(())
+    }
+
+    /// Finds the loss of versions that other files name and that have no manifest.
+    fn lost_manifests(&mut self, table: &str, health: &TableHealth, lost: &LostVersion, gone: &[String]) {
+        let (newest, LostVersion { version, named_by }) = (health.newest, lost);
+        let job = health.job.clone().unwrap_or_else(|| "JOB".to_owned());
+        let damage = format!("{named_by} names version {version}, and the newest manifest is that of version {newest}");
+        let costs = format!("loads and deletes of {table} since version {newest} are lost") + &lost_inputs::costs(gone);
+
+        let remedy = match gone.is_empty() {
+            true => Remedy::Fix(format!(
+                "goes on from version {newest}; then `tidetable run {job}` loads again what was loaded since, and what was \
+                 deleted since has to be deleted again; or put the manifests back from a backup"
+            )),
+            false => Remedy::Person(lost_inputs::remedy(gone)),
+        };
+        self.find((format!("tables/{table}/manifest"), FindingKind::Manifest), damage, costs, remedy);
     }
 
     /// Finds tables that runs of the project wrote and that are gone as a whole.
@@ -347,33 +391,6 @@ impl Diagnosis {
             self.find((path, FindingKind::Manifest), damage, format!("all rows of {table}"), Remedy::Person(remedy));
         }
         Ok(())
-    }
-
-    /// Finds versions that other files name and that have no manifest. Returns the newest of them, or 0.
-    fn lost_versions(
-        &mut self,
-        store: &Store,
-        table: &str,
-        health: &TableHealth,
-        named: &KnownVersions,
-    ) -> Result<u64, RunError> {
-        if health.is_lost() || health.readable < health.newest {
-            return Ok(0);
-        }
-        let newest = store.table(table).version(health.newest)?;
-        let Err(StoreError::VersionLost { version, newest, named_by, .. }) = named.check(store, table, &newest) else {
-            return Ok(0);
-        };
-        let job = health.job.clone().unwrap_or_else(|| "JOB".to_owned());
-        let damage = format!("{named_by} names version {version}, and the newest manifest is that of version {newest}");
-        let costs = format!("loads and deletes of {table} since version {newest} are lost");
-        let remedy = format!(
-            "goes on from version {newest}; then `tidetable run {job}` loads again what was loaded since, and what was deleted \
-             since has to be deleted again; or put the manifests back from a backup"
-        );
-        let path = format!("tables/{table}/manifest");
-        self.find((path, FindingKind::Manifest), damage, costs, Remedy::Fix(remedy));
-        Ok(version)
     }
 
     fn locks(&mut self, blobs: &dyn Blobs) -> Result<(), RunError> {
@@ -428,6 +445,33 @@ fn or_in_the_way<T: Default>(found: Result<T, RunError>) -> Result<T, RunError> 
         Err(RunError::Store(StoreError::Blob(BlobError::NotADirectory { .. }))) => Ok(T::default()),
         found => found,
     }
+}
+
+/// What a diagnosis of tables is told.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    project: Option<&'a Project>,
+    /// The versions that other files of the store name.
+    named: &'a KnownVersions,
+    /// Inputs that may be given up, by name or pattern.
+    without: &'a [String],
+}
+
+/// The newest version that other files name and that has no manifest, unless the table cannot be read anyway.
+fn lost_versions(
+    store: &Store,
+    table: &str,
+    health: &TableHealth,
+    named: &KnownVersions,
+) -> Result<Option<LostVersion>, RunError> {
+    if health.is_lost() || health.readable < health.newest {
+        return Ok(None);
+    }
+    let newest = store.table(table).version(health.newest)?;
+    let Err(StoreError::VersionLost { version, named_by, .. }) = named.check(store, table, &newest) else {
+        return Ok(None);
+    };
+    Ok(Some(LostVersion { version, named_by }))
 }
 
 /// The remedy for a finding.
