@@ -341,3 +341,32 @@ fn failing_rows_of_checks_are_restored() {
     project.ok(&["restore", "vault", "again"]);
     assert_eq!(contents(&project, "again", &query), kept);
 }
+
+#[test]
+fn a_copy_into_another_or_a_newer_root_writes_nothing() {
+    let project = project();
+    project.ok(&["copy", "data", "older"]);
+    write_day(&project, 2, 2);
+    project.ok(&["run", "j"]);
+
+    // A newer state of the store, and another one: a table, or only an export, that the copied store does not have.
+    let other = self::project();
+    fs::rename(other.path("data"), project.path("other")).unwrap();
+    fs::create_dir_all(project.path("lists/exports")).unwrap();
+    project.write("lists/exports/ELSE.json", "{}");
+    for root in ["data", "other", "lists"] {
+        let before = project.files(root);
+        let told = project.fails(2, &["copy", "older", root]);
+        assert!(told.contains("holds another store, or a newer one"), "{root}: {told}");
+        let unchanged = project.files(root).into_iter().filter(|(name, _)| !name.contains("/locks/"));
+        assert_eq!(
+            unchanged.collect::<Vec<_>>(),
+            before.into_iter().filter(|(name, _)| !name.contains("/locks/")).collect::<Vec<_>>(),
+            "{root}"
+        );
+    }
+
+    // The older copy is brought up to the newer store.
+    project.ok(&["copy", "data", "older"]);
+    assert_eq!(contents(&project, "older", &CONTENTS[..2]), contents(&project, "data", &CONTENTS[..2]));
+}

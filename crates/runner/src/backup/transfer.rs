@@ -44,13 +44,15 @@ pub struct StoreCopy {
     pub damaged: Vec<String>,
 }
 
-/// Copies the contents of `from` into the root of `to`, which is empty or an older copy of it. Every file is compared
+/// Copies the contents of `from` into the root of `to`, which is empty or an older copy of it: nothing is written into another. Every file is compared
 /// with its checksum as it passes. Jobs may run in `from` meanwhile, not in `to`. `id` names the pins.
 ///
 /// # Errors
 /// [`BackupError::OtherStore`], or if something cannot be read or written; the next copy goes on from there.
 pub fn copy_store(from: &Store, to: &Store, id: &str, stop: &Stop) -> Result<StoreCopy, BackupError> {
     let _locks = take_all(to.blobs(), LeaseTimes::default())?;
+    refuse_other(from, to)?;
+
     let mut copying = Copying { from, to, stop, done: StoreCopy::default() };
     for run in Runs::of(from.blobs().as_ref()).names()? {
         copying.small(&format!("runs/{run}.json"))?;
@@ -78,6 +80,53 @@ pub fn copy_store(from: &Store, to: &Store, id: &str, stop: &Stop) -> Result<Sto
         })?;
     }
     Ok(copying.done)
+}
+
+/// Refuses a root that holds what `from` does not have: another store, or a newer state of it. Looks at the newest of each kind, so
+/// that it reads two files a table.
+fn refuse_other(from: &Store, to: &Store) -> Result<(), BackupError> {
+    let (ours, theirs) = (from.blobs().as_ref(), to.blobs().as_ref());
+    let other = |path: String| Err(BackupError::OtherStore { root: theirs.display(), path });
+
+    for name in theirs.list("tables")? {
+        let (table, held) = (from.table(&name), to.table(&name));
+        let (Some(newest), numbers) = (held.version_numbers()?.pop(), table.version_numbers()?) else { continue };
+        let manifests = format!("tables/{name}/manifest");
+        if numbers.last().is_none_or(|last| *last < newest) {
+            return other(manifests);
+        }
+
+        let is_same = match numbers.contains(&newest) {
+            true => {
+                let path = numbered(theirs, &manifests, newest)?.unwrap_or_default();
+                ours.read(&path)? == theirs.read(&path)?
+            }
+            // Vacuum has removed it from the store since it was copied.
+            false => {
+                table.latest()?.map(|version| version.table_uuid) == held.latest()?.map(|version| version.table_uuid)
+            }
+        };
+        if !is_same {
+            return other(manifests);
+        }
+    }
+
+    let exports = ours.list("exports")?;
+    let mut lists = theirs.list("exports")?.into_iter().filter(|name| name.ends_with(".json"));
+    if let Some(list) = lists.find(|list| !exports.contains(list)) {
+        return other(format!("exports/{list}"));
+    }
+    let (newest, known) = (Runs::of(theirs).names()?.pop(), Runs::of(ours).names()?);
+    match newest.filter(|newest| known.last().is_none_or(|last| newest > last)) {
+        Some(run) => other(format!("runs/{run}.json")),
+        None => Ok(()),
+    }
+}
+
+/// The path of the file of a version in a directory of manifests.
+fn numbered(blobs: &dyn Blobs, directory: &str, number: u64) -> Result<Option<String>, BackupError> {
+    let is_of = |name: &String| name.split('.').next().and_then(|text| text.parse().ok()) == Some(number);
+    Ok(blobs.list(directory)?.into_iter().find(is_of).map(|name| format!("{directory}/{name}")))
 }
 
 /// A copy in progress.
