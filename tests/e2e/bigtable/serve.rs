@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::harness::system::{KilledOnDrop, python, python_script, signal, skipped};
+use crate::harness::system::{KilledOnDrop, python, python_script, run_script, signal, skipped};
 use crate::harness::{Project, Ran};
 
 /// `cbt` retries forever without an answer.
@@ -278,4 +278,30 @@ fn wrong_addresses_are_told() {
         let told = project.fails(1, &["serve", "--bind", wrong]);
         assert!(told.contains(wrong) && told.contains("--bind"), "{told}");
     }
+}
+
+#[test]
+fn scans_over_several_responses_are_read_by_clients() {
+    // 300 rows of 96 cells, and one of 30,000: some megabytes, of which a response holds a part.
+    let job = "name = \"j\"\n[sources.s]\nfiles = [\"in.csv\"]\ntime = \"ts\"\n[sources.s.columns]\ndevice = \"text\"\n\
+               ts = \"timestamp\"\nv = \"int64\"\n[tables.T]\nrow_key = \"{device}\"\n[tables.T.families.m]\n\
+               columns = [{ qualifier = \"value of the device\", value = \"{v}\" }]\n";
+    let project = Project::new("j", job);
+    let Some(python) = python(&project, CLIENT) else { return };
+
+    let (rows, cells) = (301, 300 * 96 + 30_000);
+    let mut csv = "device,ts,v\n".to_owned();
+    for row in 0..rows {
+        let readings = if row == 150 { 30_000 } else { 96 };
+        for at in 0..readings {
+            let (day, hour, minute, second) = (1 + at / 86_400, at / 3_600 % 24, at / 60 % 60, at % 60);
+            csv.push_str(&format!("device-{row:04},2020-01-{day:02}T{hour:02}:{minute:02}:{second:02}Z,{at}\n"));
+        }
+    }
+    project.write("in.csv", csv);
+    project.ok(&["run", "j"]);
+
+    let served = Served::start(&project, &[]);
+    let counts = [rows.to_string(), cells.to_string()];
+    run_script(&python, "bigtable/scan_check.py", [served.address.as_str(), &counts[0], &counts[1]]);
 }

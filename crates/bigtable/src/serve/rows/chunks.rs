@@ -7,6 +7,9 @@
 //! ```
 //! The first chunk of a row has its key, family and qualifier; others only what has changed, and a new family brings its
 //! qualifier. A large value is split: all its chunks but the last have its size, and all but the first only bytes.
+//!
+//! Responses end with rows. A row that is too large for one goes on in the next with its key again, and no value is cut between them:
+//! Google's client for Python takes the first chunk of each response for the beginning of a row.
 
 use std::sync::Arc;
 
@@ -19,8 +22,10 @@ use crate::proto::data::RequestStats;
 use crate::serve::filter::Picked;
 use crate::serve::rows::codec::EncodedRows;
 
-/// Bytes of a response from which on it is sent.
+/// Bytes of a response from which on it is sent at the end of a row.
 const FULL: usize = 128 << 10;
+/// Bytes of a response from which on it is sent within a row.
+const FULL_IN_ROW: usize = 1 << 20;
 /// Bytes of a value, or of the rest of one, in one chunk.
 pub(crate) const MOST_VALUE: usize = 512 << 10;
 
@@ -56,8 +61,9 @@ pub(crate) struct ChunkWriter {
     /// The cell of the current row that was written last, and the one that waits.
     last: Option<usize>,
     waiting: Option<Picked>,
-    /// Bytes of a response from which on it is full.
+    /// Bytes of a response from which on it is sent, at the end of a row and within one.
     full: usize,
+    full_in_row: usize,
     most_value: usize,
 }
 
@@ -78,13 +84,14 @@ struct Chunk<'a> {
 impl ChunkWriter {
     /// A writer of cells with these labels, by number.
     pub(crate) fn new(labels: Vec<Arc<str>>) -> Self {
-        Self { labels, out: BytesMut::new(), last: None, waiting: None, full: FULL, most_value: MOST_VALUE }
+        let out = BytesMut::new();
+        Self { labels, out, last: None, waiting: None, full: FULL, full_in_row: FULL_IN_ROW, most_value: MOST_VALUE }
     }
 
     /// The same with other sizes, for tests.
     #[cfg(test)]
-    pub(crate) fn with_sizes(self, full: usize, most_value: usize) -> Self {
-        Self { full, most_value, ..self }
+    pub(crate) fn with_sizes(self, full: usize, full_in_row: usize, most_value: usize) -> Self {
+        Self { full, full_in_row, most_value, ..self }
     }
 
     /// Appends cells of a row of a batch, which goes on; each full response goes to `send`, which returns false to stop.
@@ -97,9 +104,9 @@ impl ChunkWriter {
     ) -> bool {
         for picked in cells {
             for _ in 0..picked.copies {
-                if let Some(before) = self.waiting.replace(picked)
-                    && !self.cell(batch, row, before, false, send)
-                {
+                let Some(before) = self.waiting.replace(picked) else { continue };
+                self.cell(batch, row, before, false);
+                if !self.send_from(self.full_in_row, send) {
                     return false;
                 }
             }
@@ -110,20 +117,13 @@ impl ChunkWriter {
     /// Ends a row, if it has a cell.
     pub(crate) fn end_row(&mut self, batch: &CellBatch, row: usize, send: &mut dyn FnMut(EncodedRows) -> bool) -> bool {
         let Some(last) = self.waiting.take() else { return true };
-        let goes_on = self.cell(batch, row, last, true, send);
+        self.cell(batch, row, last, true);
         self.last = None;
-        goes_on
+        self.send_from(self.full, send)
     }
 
     /// Writes the chunks of a cell; the last of them commits the row if the cell `is_last`.
-    fn cell(
-        &mut self,
-        batch: &CellBatch,
-        row: usize,
-        picked: Picked,
-        is_last: bool,
-        send: &mut dyn FnMut(EncodedRows) -> bool,
-    ) -> bool {
+    fn cell(&mut self, batch: &CellBatch, row: usize, picked: Picked, is_last: bool) {
         let cell = picked.cell as usize;
         let columns = batch.column_of();
         let is_same_column = self.last.is_some_and(|last| columns.get(last) == columns.get(cell));
@@ -136,7 +136,7 @@ impl ChunkWriter {
         let label = picked.label.and_then(|label| self.labels.get(usize::from(label)).cloned());
         let mut rest = value.len() - first.len();
         self.chunk(&Chunk {
-            key: self.last.is_none().then(|| batch.key(row)),
+            key: (self.last.is_none() || self.out.is_empty()).then(|| batch.key(row)),
             family: (!is_same_family).then_some(family),
             qualifier: (!is_same_column).then(|| batch.qualifier(cell).as_ref()),
             timestamp: batch.timestamp(cell),
@@ -147,9 +147,6 @@ impl ChunkWriter {
         });
 
         for piece in pieces {
-            if !self.send_if_full(send) {
-                return false;
-            }
             rest -= piece.len();
             let value_size = if rest > 0 { value.len() } else { 0 };
             let commits = is_last && rest == 0;
@@ -157,11 +154,11 @@ impl ChunkWriter {
         }
 
         self.last = Some(cell);
-        self.send_if_full(send)
     }
 
-    fn send_if_full(&mut self, send: &mut dyn FnMut(EncodedRows) -> bool) -> bool {
-        self.out.len() < self.full || self.take().is_none_or(&mut *send)
+    /// Sends the response if it has so many bytes; false to stop.
+    fn send_from(&mut self, full: usize, send: &mut dyn FnMut(EncodedRows) -> bool) -> bool {
+        self.out.len() < full || self.take().is_none_or(&mut *send)
     }
 
     /// The chunks that are not sent yet.
@@ -289,7 +286,7 @@ mod tests {
     }
 
     fn chunks(full: usize, most_value: usize, cells: &[Picked]) -> (Vec<CellChunk>, usize) {
-        let mut writer = ChunkWriter::new(vec!["one".into()]).with_sizes(full, most_value);
+        let mut writer = ChunkWriter::new(vec!["one".into()]).with_sizes(full, full, most_value);
         let mut sent = Vec::new();
         let mut send = |rows| {
             sent.push(rows);
@@ -332,10 +329,33 @@ mod tests {
     #[test]
     fn large_values_are_split() {
         let (found, responses) = chunks(1, 4, &[0, 3].map(Picked::one));
-        assert_eq!(responses, 4);
+        assert_eq!(responses, 2, "a value is in one response");
         let sizes: Vec<(usize, i32)> = found.iter().map(|chunk| (chunk.value.len(), chunk.value_size)).collect();
         assert_eq!(sizes, [(4, 10), (4, 10), (2, 0), (4, 0)]);
         assert!(found[1].qualifier.is_none() && found[1].timestamp_micros == 0 && found[3].row_status.is_some());
+        // The second response begins within the row, and says of which.
+        let keys: Vec<&[u8]> = found.iter().map(|chunk| chunk.row_key.as_ref()).collect();
+        assert_eq!(keys, [&b"row"[..], b"", b"", b"row"]);
+    }
+
+    #[test]
+    fn responses_end_with_rows() {
+        let mut writer = ChunkWriter::new(Vec::new());
+        writer.full = 1;
+        let mut sent = Vec::new();
+        let mut send = |rows| {
+            sent.push(rows);
+            true
+        };
+        for _ in 0..3 {
+            assert!(writer.cells(&batch(), 0, [0, 1, 2, 3].map(Picked::one), &mut send));
+            assert!(writer.end_row(&batch(), 0, &mut send));
+        }
+        assert_eq!(sent.len(), 3);
+        for rows in sent {
+            let chunks = ReadRowsResponse::decode(rows.0).unwrap().chunks;
+            assert!(chunks[0].row_key == "row" && chunks[3].row_status.is_some());
+        }
     }
 
     #[test]
@@ -345,7 +365,8 @@ mod tests {
         assert_eq!(found.len(), 3);
         for (at, chunk) in found.iter().enumerate() {
             assert_eq!((chunk.labels.as_slice(), chunk.value.len()), (&["one".to_owned()][..], 0));
-            assert_eq!((chunk.row_key.is_empty(), chunk.row_status.is_some()), (at > 0, at == 2));
+            // Each is in a response of its own.
+            assert_eq!((chunk.row_key.as_ref(), chunk.row_status.is_some()), (&b"row"[..], at == 2));
         }
     }
 

@@ -48,8 +48,11 @@ fn merged(chunks: impl Iterator<Item = CellChunk>) -> Vec<Cell> {
 fn chunks_of(cells: &[Cell], most_value: usize) -> Vec<CellChunk> {
     let mut labels: Vec<String> = cells.iter().map(|cell| cell.5.clone()).filter(|label| !label.is_empty()).collect();
     labels.dedup();
-    let mut writer =
-        ChunkWriter::new(labels.iter().map(|label| label.as_str().into()).collect()).with_sizes(1, most_value);
+    let mut writer = ChunkWriter::new(labels.iter().map(|label| label.as_str().into()).collect()).with_sizes(
+        1,
+        usize::MAX,
+        most_value,
+    );
     let mut sent = Vec::new();
     for row in cells.chunk_by(|one, other| one.0 == other.0) {
         let id = |cell: &Cell| ColumnId { family: cell.1.as_str().into(), qualifier: Bytes::from(cell.2.clone()) };
