@@ -4,9 +4,11 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::output::cut::Cut;
+
 /// Text that is cut is not made narrower than this, and text that is wrapped not than twice as much.
 const NARROW: usize = 8;
-/// Text that differs only after so many characters may be cut before that.
+/// Text that differs only after so many characters does not ask for more: it is cut in its middle.
 const LONGEST_PREFIX: usize = 40;
 /// Characters of an id that tell it from others: a ULID begins with ten of time.
 const SHORT_ID: usize = 12;
@@ -30,7 +32,7 @@ pub struct Heading {
 pub enum Give {
     /// Nothing: numbers, times, row keys.
     Nothing,
-    /// Text, which is cut as long as its values still differ.
+    /// Text, which is cut where its values still differ.
     Cut,
     /// Text, which is wrapped.
     Wrap,
@@ -57,6 +59,8 @@ pub enum Shown {
         index: usize,
         /// Width in characters.
         width: usize,
+        /// Where values that are wider are cut.
+        cut: Cut,
     },
     /// The mark of one or more columns that are left out here.
     Gap,
@@ -82,7 +86,7 @@ impl Layout {
         let (mut below, mut kept): (Vec<usize>, Vec<usize>) =
             (0..headings.len()).partition(|index| headings[*index].give == Give::Below && widths[*index] > LONG_TEXT);
         let Some(room) = room else {
-            return Self { shown: columns(kept, &widths), below, ..Self::default() };
+            return Self { shown: columns(&kept, &widths, &[]), below, ..Self::default() };
         };
 
         if framed(&kept, &widths, 0) > room {
@@ -123,7 +127,7 @@ impl Layout {
         let gaps = gap_places(&kept, &below, headings);
         let inner = room.saturating_sub(framed(&kept, &vec![0; headings.len()], gaps.len()));
         let fitted = shrunk(&kept, &widths, &least, inner);
-        let mut shown = columns(kept, &fitted);
+        let mut shown = columns(&kept, &fitted, rows);
         for place in gaps.into_iter().rev() {
             shown.insert(place, Shown::Gap);
         }
@@ -147,8 +151,14 @@ impl Shown {
     }
 }
 
-fn columns(kept: Vec<usize>, widths: &[usize]) -> Vec<Shown> {
-    kept.into_iter().map(|index| Shown::Column { index, width: widths[index] }).collect()
+/// The columns `kept` in these widths, cut so that the values of `rows` still differ.
+fn columns(kept: &[usize], widths: &[usize], rows: &[Vec<String>]) -> Vec<Shown> {
+    let mut shown = Vec::with_capacity(kept.len());
+    for index in kept.iter().copied() {
+        let values = rows.iter().filter_map(|row| row.get(index).map(String::as_str));
+        shown.push(Shown::Column { index, width: widths[index], cut: Cut::of(values, widths[index]) });
+    }
+    shown
 }
 
 /// The widths of the columns if nothing gives way.
@@ -254,7 +264,7 @@ mod tests {
 
     fn width_of(layout: &Layout, column: usize) -> Option<usize> {
         layout.shown.iter().find_map(|shown| match shown {
-            Shown::Column { index, width } if *index == column => Some(*width),
+            Shown::Column { index, width, .. } if *index == column => Some(*width),
             _ => None,
         })
     }

@@ -3,6 +3,7 @@
 pub(crate) mod cell_text;
 pub(crate) mod columns;
 pub(crate) mod csv;
+mod cut;
 pub(crate) mod destination;
 pub(crate) mod format;
 pub(crate) mod intervals;

@@ -3,10 +3,11 @@
 
 use std::io::Write;
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use crate::error::CliError;
 use crate::output::columns::{Give, Heading, Layout, Shown};
+use crate::output::cut::{Cut, MARK};
 use crate::output::screen::Screen;
 use crate::output::values::count;
 use crate::terminal::wrap::{wrapped, wrapped_lines};
@@ -15,8 +16,6 @@ use crate::terminal::wrap::{wrapped, wrapped_lines};
 const SAMPLE: usize = 1_000;
 /// Most bytes of those rows.
 const SAMPLE_BYTES: usize = 4 << 20;
-/// The mark of truncated values and of columns left out.
-const CUT: char = '…';
 /// Indent of text below its row.
 const BELOW: usize = 2;
 
@@ -124,7 +123,7 @@ fn write_rule(out: &mut impl Write, layout: &Layout, [left, dash, cross, right]:
 fn write_header(out: &mut impl Write, layout: &Layout, headings: &[Heading]) -> Result<(), CliError> {
     let cells = layout.shown.iter().map(|column| match column {
         Shown::Gap => gap(),
-        Shown::Column { index, width } => {
+        Shown::Column { index, width, .. } => {
             let name = headings.get(*index).map_or("", |heading| heading.name.as_str());
             let lines = if layout.bounded { wrapped_lines(name, *width) } else { lines_of(name) };
             Cell { lines, width: *width, right: false }
@@ -138,7 +137,14 @@ fn write_header(out: &mut impl Write, layout: &Layout, headings: &[Heading]) -> 
 fn write_row(out: &mut impl Write, layout: &Layout, headings: &[Heading], row: &[String]) -> Result<(), CliError> {
     let cells = layout.shown.iter().map(|column| match column {
         Shown::Gap => gap(),
-        Shown::Column { index, width } => value_cell(headings.get(*index), row.get(*index), *width, layout.bounded),
+        Shown::Column { index, width, cut } => {
+            let text = row.get(*index).map_or("", String::as_str);
+            let lines = match layout.bounded {
+                true => value_lines(headings.get(*index), text, *width, *cut),
+                false => lines_of(text),
+            };
+            Cell { lines, width: *width, right: headings.get(*index).is_some_and(|heading| heading.right) }
+        }
     });
     let cells: Vec<Cell> = cells.collect();
     write_cells(out, &cells)?;
@@ -167,25 +173,23 @@ struct Cell {
 
 /// The mark of columns that are left out.
 fn gap() -> Cell {
-    Cell { lines: vec![CUT.to_string()], width: 1, right: false }
+    Cell { lines: vec![MARK.to_string()], width: 1, right: false }
 }
 
-fn value_cell(heading: Option<&Heading>, text: Option<&String>, width: usize, bounded: bool) -> Cell {
-    let right = heading.is_some_and(|heading| heading.right);
-    let text = text.map_or("", String::as_str);
+/// The lines of a value in a column of `width` characters.
+fn value_lines(heading: Option<&Heading>, text: &str, width: usize, cut: Cut) -> Vec<String> {
     let has_lines = text.contains('\n');
-    let lines = if !bounded || (!has_lines && text.width() <= width) {
-        lines_of(text)
-    } else if heading.is_some_and(|heading| heading.give == Give::Cut) && !has_lines {
-        vec![cut(text, width)]
-    } else if heading.is_some_and(|heading| heading.give == Give::Prefix) {
-        vec![text.chars().take(width).collect()]
-    } else {
+    if !has_lines && text.width() <= width {
+        return lines_of(text);
+    }
+
+    match heading.map(|heading| heading.give) {
+        Some(Give::Cut) if !has_lines => cut.lines(text, width),
+        Some(Give::Prefix) => vec![text.chars().take(width).collect()],
         // Values with line breaks, such as query plans, are text; a number that is wider than those of the first rows
         // goes on in the next line.
-        wrapped_lines(text, width)
-    };
-    Cell { lines, width, right }
+        _ => wrapped_lines(text, width),
+    }
 }
 
 fn write_cells(out: &mut impl Write, cells: &[Cell]) -> Result<(), CliError> {
@@ -215,22 +219,6 @@ fn write_cells(out: &mut impl Write, cells: &[Cell]) -> Result<(), CliError> {
 
 fn lines_of(text: &str) -> Vec<String> {
     text.split('\n').map(str::to_owned).collect()
-}
-
-/// Truncates a text to a width.
-fn cut(text: &str, width: usize) -> String {
-    let mut shown = String::new();
-    let mut left = width.saturating_sub(1);
-    for c in text.chars() {
-        let wide = c.width().unwrap_or_default();
-        if wide > left {
-            break;
-        }
-        left -= wide;
-        shown.push(c);
-    }
-    shown.push(CUT);
-    shown
 }
 
 #[cfg(test)]
@@ -328,7 +316,21 @@ mod tests {
     }
 
     #[test]
-    fn values_are_cut_with_a_mark() {
-        assert_eq!(cut("abcdef", 4), "abc…");
+    fn keys_that_differ_do_not_look_alike_at_any_width() {
+        let keys: Vec<String> = (0..30).map(|n| format!("plant-07/vehicle-{n:04}/front/left/wheel")).collect();
+        let rows: Vec<Vec<String>> = keys.iter().map(|key| vec![key.clone(), "z".repeat(60)]).collect();
+        for width in 12..=120 {
+            let screen = Screen { width: Some(width), ..Screen::default() };
+            let text = shown(screen, Give::Cut, &["key", "text"], &rows);
+            // Values over several lines show all of themselves.
+            let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('│')).skip(1).collect();
+            let mut values: Vec<&str> = lines.iter().map(|line| line.split('┆').next().unwrap()).collect();
+            if values.len() > keys.len() {
+                continue;
+            }
+            values.sort_unstable();
+            values.dedup();
+            assert_eq!(values.len(), keys.len(), "{width}:\n{text}");
+        }
     }
 }
