@@ -297,8 +297,9 @@ impl Call<'_> {
                 Instant::now()
             });
             if since.elapsed() >= FORSAKEN {
-                let reason = "no executor is connected: start `tidetable executor`".to_owned();
-                return CarryError::Refused { place: self.session.place_of(), reason };
+                let place = self.session.place_of();
+                let reason = format!("no executor is connected: start `tidetable executor --scheduler {place}`");
+                return CarryError::Refused { place, reason };
             }
         }
     }

@@ -79,8 +79,15 @@ pub enum StoreError {
     #[error("cannot encode an SST of {table}: {source}")]
     Write { table: String, source: WriteError },
     /// The layout of the job differs from the one the table was built with.
-    #[error("the layout of {table} changed; run again with --rebuild to rebuild the table from its inputs")]
-    LayoutChanged { table: String },
+    #[error(
+        "the layout of {table} changed: {change}; undo that, or run again with --rebuild to rebuild the table from its inputs, \
+         all of which it needs"
+    )]
+    LayoutChanged {
+        table: String,
+        /// The first change, in words.
+        change: String,
+    },
     /// The table belongs to another job.
     #[error(
         "table {table} belongs to job {owner}; give the table of this job another name or, if the job was renamed, its old name \
@@ -97,8 +104,11 @@ pub enum StoreError {
     /// Another writer committed a change that this commit cannot follow.
     #[error("another run changed {table} at the same time ({reason}); nothing was committed, run again")]
     Conflict { table: String, reason: String },
-    /// The version was removed by vacuum.
-    #[error("version {number} of {table} was removed by vacuum; the oldest version is {oldest}")]
+    /// The version is older than those that are kept.
+    #[error(
+        "version {number} of {table} is not kept: it was removed by vacuum, or is not in the backup that was restored; the oldest \
+         version is {oldest}"
+    )]
     Vacuumed { table: String, number: u64, oldest: u64 },
     /// The version does not exist.
     #[error("there is no version {number} of {table}; the newest is {newest}")]

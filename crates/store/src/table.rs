@@ -9,6 +9,7 @@ use crate::error::{Result, StoreError};
 use crate::manifest::newest::VersionCache;
 use crate::manifest::store::ManifestStore;
 use crate::sst_store::SstStore;
+use crate::version::identity_change::change_of;
 use crate::version::{TableIdentity, Version, VersionEdit};
 
 /// One table of a store: its versions, their manifests and SSTs.
@@ -131,7 +132,8 @@ impl Table {
             return Err(StoreError::OwnedByOtherJob { table: self.name().to_owned(), owner: version.table.job });
         }
         if version.table.layout != identity.layout {
-            return Err(StoreError::LayoutChanged { table: self.name().to_owned() });
+            let change = change_of(&version.table, identity);
+            return Err(StoreError::LayoutChanged { table: self.name().to_owned(), change });
         }
         Ok(version)
     }

@@ -328,3 +328,24 @@ fn full_compaction_rewrites_every_window() {
     assert_eq!(cells(&project, "SENSOR"), before);
     assert!(project.ok(&["compact", "SENSOR", "--full"]).contains("nothing to compact"));
 }
+
+#[test]
+fn days_of_a_delete_are_those_of_the_job() {
+    let export = "[exports.E]\nper = \"day\"\nname = \"E_{day:%Y%m%d}\"\nquery = { sql = \"select * from T\" }\n";
+    let job = readings_job!("in/*.csv", "", "").replacen("name = \"j\"", "name = \"j\"\ntimezone = \"Asia/Tokyo\"", 1);
+    let project = Project::new("j", &(job + export));
+    project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-01T20:00:00Z,1\n2,2020-01-01T20:00:00Z,1\n");
+    project.run_job("j");
+
+    // In Tokyo it was 5 in the morning of the second.
+    let deleted = run_delete(&project, &["delete", "T", "--row", "001#20200101"]);
+    assert_eq!(deleted["days"], json!(["2020-01-01", "2020-01-02"]), "{deleted}");
+    project.ok(&["run", "j", "--from", "2020-01-01", "--to", "2020-01-02"]);
+    assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 1);
+
+    // A year without records is no success in silence.
+    let told = project.ok(&["run", "j", "--day", "2027-01-02", "--force"]);
+    assert!(told.contains("no records of 2027-01-02"), "{told}");
+    let told = project.ok(&["run", "j", "--day", "2020-01-02", "--force"]);
+    assert!(told.contains("unchanged E: 1 day"), "{told}");
+}

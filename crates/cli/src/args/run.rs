@@ -91,7 +91,7 @@ pub struct RunHow {
     /// If another run of the job is active: fail, skip, wait, or wait=10m at most
     #[arg(long, value_name = "WHAT", default_value = "fail", value_parser = parse_if_locked)]
     pub if_locked: IfLocked,
-    /// Approximate memory budget of a load, such as 1GiB
+    /// Approximate memory budget of a load, such as 1GiB; at least 16MiB
     #[arg(long, value_name = "SIZE", default_value = DEFAULT_MEMORY_TEXT.as_str(), value_parser = parse_memory)]
     pub memory: u64,
     /// Folder for temporary files, which a load writes if its cells take more than that [default: the root if it is a folder,

@@ -227,10 +227,12 @@ pub(crate) static HOOKS: Section = Section {
         key("success", ValueShape::Texts).says("Command, with its arguments, after a run that did all it should."),
         key("warning", ValueShape::Texts)
             .says("Command after a run with warnings: rejected rows, or checks that only warn."),
-        key("failure", ValueShape::Texts).says("Command after a run that failed or was partial."),
+        key("failure", ValueShape::Texts)
+            .says("Command after a run that failed or was partial, whatever its exit code."),
         key("interrupt", ValueShape::Texts).says("Command after a run that was interrupted."),
         key("finish", ValueShape::Texts).says("Command after every run."),
-        key("error", ValueShape::Texts).says("Command after a run that could not begin: exit codes 2 and 75."),
+        key("error", ValueShape::Texts)
+            .says("Command after a run that could not begin and has no record: exit code 2 or 75."),
         key("timeout", ValueShape::Text).says("How long a command may take, such as `30s`."),
         key("heartbeat", ValueShape::TextOrTable).says(
             "URL that is requested after each run, as a dead man's switch; `/fail` is added after a run that failed.",

@@ -69,7 +69,7 @@ fn note(table: &str, windows: &[&OwedRecord], to_remove: &[String], rows: u64) -
     if is_lost {
         return format!(
             "{table}: {window} {ranges} lost cells with a damaged SST and cannot be rebuilt, because {missing} {is} missing or empty; \
-             days of {them} are not published until then. Put {it} back, or remove {rows} for good with {remove}, and run again"
+             days of {them} are not published until then. Put {it} back, restore a backup of before, or remove {rows} for good with {remove}, and run again"
         );
     }
     let owing = owing(windows);

@@ -28,13 +28,14 @@ use crate::run::stages::load::{
     Planned, PlannedSource, absence, idle_notes, older_rules_note, owed_record, pulls, taken_out,
 };
 use crate::run::stages::pulled::{check_pushes, origins};
-use crate::run::stages::unread::{empty_notes, folder_notes, unread_notes};
+use crate::run::stages::unread::{empty_notes, folder_notes, unmatched_notes, unread_notes};
 use crate::units::params::probe_params;
 
 impl Run<'_> {
     /// The plan for `sources` and all that follows from them, with the compared exports.
     pub(crate) fn plan(&self, sources: &[PlannedSource<'_>]) -> Result<(Plan, ComparedExports<'_>), RunError> {
-        let mut notes = unread_notes(sources);
+        let mut notes = unmatched_notes(sources);
+        notes.extend(unread_notes(sources));
         notes.extend(empty_notes(sources));
         notes.extend(folder_notes(sources));
         notes.extend(idle_notes(&self.options.without, sources));

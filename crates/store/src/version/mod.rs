@@ -7,6 +7,7 @@ pub(crate) mod apply;
 pub(crate) mod compacted;
 pub(crate) mod cow_list;
 pub(crate) mod edit;
+pub(crate) mod identity_change;
 pub(crate) mod inputs;
 pub mod invariants;
 pub(crate) mod multi_window;

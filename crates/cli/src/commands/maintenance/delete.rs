@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
-use tidetable_layout::time::DAY;
+use chrono::NaiveDate;
+use chrono_tz::Tz;
+use tidetable_job::Job;
+use tidetable_job::day::{day_bounds, local_days};
 use tidetable_runner::UlidIds;
 use tidetable_runner::run::sealed_before;
 use tidetable_store::version::DeleteTarget;
@@ -11,11 +14,11 @@ use tidetable_store::{DeletePlan, Snapshot};
 
 use crate::args::{Delete, Deleting, DropRows, Global, Output};
 use crate::commands::ranges::check_times;
-use crate::commands::{clock, open_newest, store};
+use crate::commands::{clock, open_newest, project_if_any, store};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
-use crate::output::values::{count, day, listed};
+use crate::output::values::{count, listed};
 use crate::output::{ResultRows, row, sentences};
 use crate::terminal::printable::Printed;
 
@@ -116,15 +119,19 @@ struct HiddenDays {
 }
 
 impl HiddenDays {
-    /// Those of `plan`, as a run of the logical time `now` would treat them.
-    fn of(snapshot: &Snapshot, plan: &DeletePlan, now: i64) -> Self {
+    /// Those of `plan` in a time zone, as a run of the logical time `now` would treat them. The cells are known by the day of UTC,
+    /// each of which lies in up to two days of another zone.
+    fn of(snapshot: &Snapshot, plan: &DeletePlan, zone: Tz, now: i64) -> Self {
         let sealed_before = sealed_before(snapshot, now).unwrap_or(i64::MIN);
-        let days: BTreeSet<i32> = plan.days.values().flatten().copied().collect();
-        let (sealed, published_again): (Vec<i32>, Vec<i32>) =
-            days.into_iter().partition(|day| i64::from(*day).saturating_mul(DAY) < sealed_before);
+        let days: BTreeSet<NaiveDate> = plan.days.values().flatten().flat_map(|day| local_days(zone, *day)).collect();
 
-        let named = |days: Vec<i32>| days.into_iter().filter_map(day).collect();
-        Self { published_again: named(published_again), sealed: named(sealed) }
+        let mut hidden = Self::default();
+        for day in days {
+            let is_sealed = day_bounds(zone, day).start < sealed_before;
+            let of_kind = if is_sealed { &mut hidden.sealed } else { &mut hidden.published_again };
+            of_kind.push(day.to_string());
+        }
+        hidden
     }
 
     /// Says which runs publish them.
@@ -142,11 +149,17 @@ impl HiddenDays {
     }
 }
 
+/// The time zone of the days of a job; UTC if its job file cannot be read.
+fn zone_of(global: &Global, job: &str) -> Tz {
+    let project = project_if_any(global).ok().flatten();
+    project.and_then(|project| Job::load(&project, job).ok()).map_or(Tz::UTC, |job| job.timezone)
+}
+
 /// Reports what was hidden, or would be, of the version of `snapshot`.
 fn tell(global: &Global, snapshot: &Snapshot, plan: &DeletePlan, done: Done, now: i64) -> Result<(), CliError> {
     let (table, job) = (snapshot.table().name(), &snapshot.version().table.job);
     let counts = done != Done::Not { dry_run: false } && !plan.is_empty();
-    let days = if counts { HiddenDays::of(snapshot, plan, now) } else { HiddenDays::default() };
+    let days = if counts { HiddenDays::of(snapshot, plan, zone_of(global, job), now) } else { HiddenDays::default() };
     let (rows, cells) = if counts { (plan.rows, plan.cells) } else { (0, 0) };
 
     let mut out = sentences(global.output);

@@ -96,7 +96,15 @@ fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut imp
     if let Some(done) = done {
         done.kept.iter().try_for_each(|path| writeln!(out, "  a copy is kept: {path}"))?;
         let job = &plan.version().table.job;
-        writeln!(out, "the next run rebuilds those windows from their inputs\n  tidetable run {job}")?;
+        let stuck = plan.stuck().len() as u64;
+        match stuck {
+            0 => writeln!(out, "the next run rebuilds those windows from their inputs\n  tidetable run {job}")?,
+            _ => writeln!(
+                out,
+                "the next run rebuilds what it can, and ends with exit code 4 as long as {} cannot be rebuilt\n  tidetable run {job}",
+                count(stuck, "window")
+            )?,
+        }
     }
     Ok(())
 }

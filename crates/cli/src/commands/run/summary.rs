@@ -1,5 +1,6 @@
 //! The summary of a finished run.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use tidetable_job::{Job, Per, Project};
 use tidetable_runner::RunReport;
 use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{
-    CheckRecord, ExportRecord, InputState, LoadRecord, Outcome, PartState, RunRecord, Severity,
+    CheckRecord, ExportRecord, InputState, LoadRecord, Outcome, PartState, RunRecord, RunRequest, Severity,
 };
 use tidetable_store::LargestRow;
 
@@ -34,7 +35,7 @@ pub(crate) fn show(global: &Global, project: &Project, job: &Job, report: &RunRe
             rejected(report, &mut out)?;
             let is_same = record.loads.iter().all(|load| load.version == load.before && load.owed.is_empty());
             if is_same && record.exports.is_empty() {
-                writeln!(out, "0 new rows: everything is as the last run left it.")?;
+                writeln!(out, "{}", nothing_done(&record.asked))?;
             }
             if std::io::stdout().is_terminal() && is_first_success(record) {
                 next_steps(project, job, record, &mut out)?;
@@ -45,6 +46,21 @@ pub(crate) fn show(global: &Global, project: &Project, job: &Job, report: &RunRe
 
     out.flush()?;
     Ok(())
+}
+
+/// The line of a run that had nothing to do.
+fn nothing_done(asked: &RunRequest) -> String {
+    let days = match (asked.from, asked.to) {
+        (None, None) => return "0 new rows: everything is as the last run left it.".to_owned(),
+        (Some(from), Some(to)) if from == to => format!("of {from}"),
+        (Some(from), Some(to)) => format!("from {from} to {to}"),
+        (Some(from), None) => format!("from {from} on"),
+        (None, Some(to)) => format!("up to {to}"),
+    };
+    match asked.force {
+        true => format!("0 new rows, and the tables have no records {days}: nothing is published."),
+        false => format!("0 new rows, and nothing {days} to publish: it is as the last run left it, or there is none."),
+    }
 }
 
 /// Whether a run made the tables that it loaded: what can be done with them is said once.
@@ -315,14 +331,15 @@ fn figures(record: &RunRecord) -> ResultRows {
     rows
 }
 
-/// Counts parts of an export with the noun for their period: `3 days`, `1 month`.
+/// Counts parts, of one export with the noun for their period: `3 days`, `1 month`, `6 parts of 3 exports`.
 pub(crate) fn parts(job: &Job, record: &RunRecord, of: impl Fn(PartState) -> bool) -> String {
     let parts: Vec<&str> =
         record.exports.iter().filter(|part| of(part.state)).map(|part| part.export.as_str()).collect();
-    let mut nouns: Vec<&str> = parts.iter().map(|export| noun(Some(job), export)).collect();
-    nouns.sort_unstable();
-    nouns.dedup();
-    count(parts.len() as u64, if let [noun] = nouns.as_slice() { noun } else { "part" })
+    let exports: BTreeSet<&str> = parts.iter().copied().collect();
+    match exports.first() {
+        Some(only) if exports.len() == 1 => count(parts.len() as u64, noun(Some(job), only)),
+        _ => format!("{} of {}", count(parts.len() as u64, "part"), count(exports.len() as u64, "export")),
+    }
 }
 
 /// The noun for a part of an export.
@@ -345,7 +362,16 @@ fn exports(job: Option<&Job>, record: &RunRecord, out: &mut impl Write) -> Resul
     let mut names: Vec<&str> = record.exports.iter().map(|part| part.export.as_str()).collect();
     names.dedup();
     for name in names {
-        for (state, done) in [(PartState::Published, "published"), (PartState::Withdrawn, "withdrew")] {
+        for (state, done) in [
+            (PartState::Published, "published"),
+            (PartState::Withdrawn, "withdrew"),
+            (PartState::Unchanged, "unchanged"),
+        ] {
+            // Who asks for parts again wants to know that they were made.
+            let asked_again = record.asked.force || record.asked.rebuild || record.asked.parts.is_some();
+            if state == PartState::Unchanged && !asked_again {
+                continue;
+            }
             let parts = record.exports.iter().filter(|part| part.export == name && part.state == state);
             let parts: Vec<&ExportRecord> = parts.collect();
             if let (Some(first), Some(last)) = (parts.first(), parts.last()) {

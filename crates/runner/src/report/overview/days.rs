@@ -126,8 +126,9 @@ impl Days {
     }
 }
 
-/// Rejected rows by UTC day of the inputs that have them. Tables of one source reject the same rows, so the largest number of
-/// an input counts.
+/// Rejected rows by the last UTC day of the inputs that have them: the day of a rejected row may not be known, each counts once, and
+/// the earlier days of an input are mostly those of late rows. Tables of one source reject the same rows, so the largest number
+/// of an input counts.
 fn rejected(versions: &BTreeMap<String, Version>) -> BTreeMap<NaiveDate, u64> {
     let mut by_input: BTreeMap<&str, (u64, &[i32])> = BTreeMap::new();
     for input in versions.values().flat_map(|version| version.inputs.iter()).filter(|input| input.rejected > 0) {
@@ -136,7 +137,7 @@ fn rejected(versions: &BTreeMap<String, Version>) -> BTreeMap<NaiveDate, u64> {
     }
     let mut by_day = BTreeMap::new();
     for (rows, days) in by_input.into_values() {
-        for day in days.iter().filter_map(|day| NaiveDate::from_epoch_days(*day)) {
+        if let Some(day) = days.iter().max().and_then(|day| NaiveDate::from_epoch_days(*day)) {
             *by_day.entry(day).or_default() += rows;
         }
     }

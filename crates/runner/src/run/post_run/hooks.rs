@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, SecondsFormat};
-use tidetable_job::{HookKind, Hooks};
-use tidetable_record::{Outcome, RunRecord, Severity};
+use tidetable_job::{HookKind, Hooks, several};
+use tidetable_record::{CheckRecord, Outcome, RunRecord, Severity};
 
 use crate::fault::stop::Stop;
 use crate::observe::{Event, Observer};
@@ -153,12 +153,25 @@ fn has_warnings(record: &RunRecord) -> bool {
     warned || record.warnings().next().is_some() || record.rows_rejected > 0 || record.totals().rows_rejected > 0
 }
 
-/// Why a run failed, or what it warned of: the first warnings.
+/// Why a run failed, or what it warned of: rejected rows, checks that warn, and the first other warnings.
 fn what_went_wrong(record: &RunRecord) -> String {
-    record.failure().unwrap_or_else(|| {
-        let warnings: Vec<&str> = record.warnings().take(WARNINGS).collect();
-        warnings.join("; ")
-    })
+    if let Some(failure) = record.failure() {
+        return failure;
+    }
+
+    let mut told = Vec::new();
+    let rejected = record.rows_rejected.max(record.totals().rows_rejected);
+    if rejected > 0 {
+        let (rows, were) = (several(rejected, "row"), if rejected == 1 { "was" } else { "were" });
+        told.push(format!("{rows} {were} rejected: tidetable rejects {} --run {}", record.job, record.run));
+    }
+    for check in record.checks.iter().filter(|check| !check.passed && check.severity == Severity::Warn) {
+        let CheckRecord { check, on, label, rule, measured, .. } = check;
+        told.push(format!("check {check} warns of {label} of {on}: {rule}: {measured}"));
+    }
+    told.truncate(WARNINGS);
+    told.extend(record.warnings().take(WARNINGS).map(str::to_owned));
+    told.join("; ")
 }
 
 fn how(status: ExitStatus) -> String {
