@@ -31,7 +31,7 @@ impl Activity {
         let on_terminal = log == Log::Text && std::io::stderr().is_terminal();
         let show = move || match on_terminal {
             true => spin(&what, &end),
-            false => say(&what, log, &end),
+            false => say(&what, LINE_EVERY, &end, |line| log::print_message(log, false, line)),
         };
         let thread = if quiet { None } else { std::thread::Builder::new().spawn(show).ok() };
         Self { shown: thread.map(|thread| (ended, thread)) }
@@ -62,10 +62,37 @@ fn spin(what: &str, end: &Receiver<()>) {
     bar.finish_and_clear();
 }
 
-/// Prints a line now and then until the work ends.
-fn say(what: &str, log: Log, end: &Receiver<()>) {
+/// Prints a line in each interval until the work ends.
+fn say(what: &str, interval: Duration, end: &Receiver<()>, mut print: impl FnMut(&str)) {
     let begun = Instant::now();
-    while end.recv_timeout(LINE_EVERY) == Err(RecvTimeoutError::Timeout) {
-        log::print_message(log, false, &format!("{what}: {} s", begun.elapsed().as_secs()));
+    while end.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+        print(&format!("{what}: {} s", begun.elapsed().as_secs()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_goes_on_is_said_until_it_ends() {
+        let (ended, end) = mpsc::channel();
+        let mut ended = Some(ended);
+        let mut lines = Vec::new();
+        say("reading a.csv", Duration::from_millis(1), &end, |line| {
+            lines.push(line.to_owned());
+            if lines.len() == 3 {
+                ended.take();
+            }
+        });
+        assert_eq!(lines, ["reading a.csv: 0 s"; 3]);
+    }
+
+    #[test]
+    fn work_that_ends_soon_says_nothing() {
+        let (ended, end) = mpsc::channel();
+        drop(ended);
+        say("reading a.csv", LINE_EVERY, &end, |line| panic!("{line}"));
+        spin("reading a.csv", &end);
     }
 }

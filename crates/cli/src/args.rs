@@ -175,4 +175,42 @@ mod tests {
     fn the_command_line_is_sound() {
         command().debug_assert();
     }
+
+    /// All arguments of `command` and of its subcommands, each after the words that lead to it.
+    fn arguments(command: &clap::Command, words: &str, found: &mut Vec<(String, clap::Arg)>) {
+        for argument in command.get_arguments() {
+            found.push((format!("{words} {argument}"), argument.clone()));
+        }
+        for sub in command.get_subcommands() {
+            arguments(sub, &format!("{words} {}", sub.get_name()), found);
+        }
+    }
+
+    #[test]
+    fn every_argument_that_is_a_place_refuses_a_malformed_url() {
+        // Names of inputs, as lists and records of the store have them.
+        const RECORDED: [&str; 4] =
+            ["rejects --file <FILE>", "lineage --file <FILE>", "run --reread <FILE>", "backfill --reread <FILE>"];
+
+        let mut found = Vec::new();
+        let mut whole = command();
+        whole.build();
+        arguments(&whole, "", &mut found);
+        let mut places = 0;
+
+        for (words, argument) in found {
+            let names = argument.get_value_names().unwrap_or_default();
+            let is_place = names.iter().any(|name| ["FILE", "DIR", "FOLDER", "FROM", "TO"].contains(&name.as_str()));
+            if !is_place || RECORDED.contains(&words.trim()) {
+                continue;
+            }
+
+            let parser = argument.get_value_parser().clone();
+            let alone = clap::Command::new("alone").arg(clap::Arg::new("place").value_parser(parser));
+            let refused = alone.try_get_matches_from(["alone", "s3:/plant/x"]);
+            assert!(refused.is_err_and(|error| error.to_string().contains("s3://plant/x")), "{words}");
+            places += 1;
+        }
+        assert!(places > 30, "{places}");
+    }
 }

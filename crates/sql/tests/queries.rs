@@ -9,7 +9,6 @@ mod long;
 mod nulls;
 mod pass;
 mod precedence;
-mod republished;
 mod same;
 mod series;
 mod sizes;

@@ -98,6 +98,38 @@ fn pages_hold_what_the_commands_print() {
     assert!(!project.path("k.html").exists());
 }
 
+/// The part of a page with this id, up to the end of its section.
+fn section<'a>(page: &'a str, id: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("<section id=\"{id}\"")).unwrap_or_else(|| panic!("no section {id}"));
+    rest.split_once("</section>").unwrap().0
+}
+
+#[test]
+fn the_page_of_a_table_shows_its_records_by_time_and_its_bytes() {
+    let project = project();
+    let records = project.sql("select count(*) as n from T")[0]["n"].as_u64().unwrap();
+    let page = project.ok(&["describe", "T", "--report", "-"]);
+
+    let bars = section(&page, "time").split("<title>").skip(1).map(|title| title.split("</title>").next().unwrap());
+    let counts: Vec<u64> = bars
+        .map(|says| says.split(": ").nth(1).unwrap().split(' ').next().unwrap().replace(',', "").parse().unwrap())
+        .collect();
+    assert!(counts.len() > 1, "{counts:?}");
+    assert_eq!(counts.iter().sum::<u64>(), records, "{counts:?}");
+
+    // A bar and its number for each column.
+    let columns = section(&page, "bytes");
+    let bars = columns.lines().filter(|line| line.contains("<th scope=\"row\">")).collect::<Vec<_>>();
+    assert!(!bars.is_empty(), "{columns}");
+    for bar in bars {
+        let number = bar.split("<td class=\"n\">").nth(1).unwrap().split("</td>").next().unwrap();
+        assert!(
+            number.starts_with(|first: char| first.is_ascii_digit()) && bar.contains("<rect class=\"part0\" width="),
+            "{bar}"
+        );
+    }
+}
+
 #[test]
 fn files_of_several_windows_count_in_each_of_them() {
     let project = Project::new("j", JOB);
@@ -109,8 +141,7 @@ fn files_of_several_windows_count_in_each_of_them() {
     assert_eq!(record["compactions"][0]["windows"], 1, "January is one file: {record}");
     project.ok(&["describe", "T", "--report", "page.html"]);
     let page = project.read("page.html");
-    let (_, windows) = page.split_once("id=\"windows-title\"").unwrap();
-    let (windows, _) = windows.split_once("</section>").unwrap();
+    let windows = section(&page, "windows");
     let lines: Vec<&str> = windows.lines().filter(|line| line.contains("<th scope=\"row\">2020-")).collect();
     assert_eq!(lines.len(), 39);
     for line in lines {

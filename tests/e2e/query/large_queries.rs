@@ -156,6 +156,36 @@ fn processor_ticks(child: &Child) -> u64 {
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
 }
 
+/// Waits for the end of a process. Returns the time of the processor that it had taken when it was last seen, ticks.
+fn ticks_until_the_end(child: &mut Child) -> u64 {
+    let mut seen = 0;
+    wait_for("the end", || {
+        seen = processor_ticks(child).max(seen);
+        child.try_wait().unwrap().is_some()
+    });
+    seen
+}
+
+/// The time of the processor that a statement takes, ticks.
+fn ticks_of(project: &Project, statement: &str) -> u64 {
+    project.write("timed.sql", statement);
+    ticks_until_the_end(&mut spawned(sql(project, &["-f", "timed.sql"])).0)
+}
+
+#[test]
+fn planning_grows_with_the_length_of_a_statement_and_no_faster() {
+    let project = project();
+    let sum =
+        |terms| format!("select {} as n from (values (1), (2)) as t (v) order by n", vec!["v"; terms].join(" + "));
+    let (short, long) = (ticks_of(&project, &sum(200)), ticks_of(&project, &sum(800)));
+    assert!(long < 6 * short + 200, "200 terms take {short} ticks, 800 take {long}");
+
+    for levels in ["(", "not ", "1 + "] {
+        let refused = ticks_of(&project, &format!("select {}true", levels.repeat(100_000)));
+        assert!(refused < 300, "{levels:?}: {refused} ticks");
+    }
+}
+
 #[test]
 fn an_interrupt_ends_what_takes_hours() {
     let project = project();
@@ -171,8 +201,11 @@ fn an_interrupt_ends_what_takes_hours() {
         // A second: starting takes less.
         wait_for("the call", || processor_ticks(&child.0) > 100);
         signal(child.0.id(), "-INT");
-        wait_for("the end", || child.0.try_wait().unwrap().is_some());
+        let before = processor_ticks(&child.0);
+        let worked = ticks_until_the_end(&mut child.0) - before;
         assert_eq!(child.0.wait().unwrap().code(), Some(130), "{args:?}");
+        // Work, not time: how busy the machine is does not matter.
+        assert!(worked < 300, "{args:?}: {worked} ticks of work after the signal");
     }
     assert!(!project.path("rows.parquet").exists());
 }

@@ -137,7 +137,7 @@ fn paths_with_colons_are_paths() {
 fn an_address_without_a_scheme_is_refused_and_told() {
     let storage = "storage = { endpoint = { env = \"T_ENDPOINT\" }, region = \"r\", anonymous = true }";
     let text = format!(
-        "{}[hooks]\nerror = [\"sh\", \"-c\", \"echo $TIDETABLE_ERROR > told\"]\n",
+        "{}[hooks]\nfailure = [\"sh\", \"-c\", \"echo $TIDETABLE_ERROR > told\"]\n",
         JOB.replace("in/*.csv", "s3://plant/*.csv").replace("time = \"ts\"", &format!("time = \"ts\"\n{storage}"))
     );
     let project = Project::new("j", &text);
@@ -147,6 +147,11 @@ fn an_address_without_a_scheme_is_refused_and_told() {
             assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.stderr);
             assert!(ran.stderr.contains("http://HOST:PORT"), "{args:?}: {}", ran.stderr);
         }
+        // The hook is told the reason, and no run is left as running.
+        assert!(project.read("told").contains("http://HOST:PORT"), "{endpoint}: {}", project.read("told"));
+        std::fs::remove_file(project.path("told")).unwrap();
+        let running = project.json(&["history"]).into_iter().filter(|run| run["outcome"] == "running").count();
+        assert_eq!(running, 0, "{endpoint}");
     }
     let plain = text.replace("{ env = \"T_ENDPOINT\" }", "\"127.0.0.1:9000\"");
     project.write("jobs/j/job.toml", &plain);

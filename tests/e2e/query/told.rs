@@ -1,5 +1,6 @@
 //! What messages hold: neither secrets of a job file nor what steers a terminal.
 
+use crate::harness::system::on_terminal;
 use crate::harness::{Project, Ran};
 
 const JOB: &str = readings_job!("in/*.csv", "", "");
@@ -124,5 +125,41 @@ fn no_name_steers_a_terminal() {
         assert!(!steers(&project.fails(2, &["check", "broken"])));
         let told = Ran::of(&mut project.command(&["run", &format!("no{escape}job")]));
         assert!(told.code == Some(2) && !steers(&told.stderr), "{:?}", told.stderr);
+    }
+}
+
+/// A job whose keys and rejected rows are texts of its inputs.
+const NAMED: &str = "name = \"j\"\n[sources.s]\nfiles = [\"in/*.csv\"]\ntime = \"ts\"\nmax_rejected = \"90%\"\n\
+                     [sources.s.columns]\nname = \"text\"\nts = \"timestamp\"\nv = \"int64\"\n\
+                     [tables.T]\nrow_key = \"{name}#{ts:%Y%m%d}\"\n[tables.T.families.A]\n\
+                     columns = [{ qualifier = \"{name}\", value = \"{v}\" }]\n";
+
+#[test]
+fn no_value_steers_a_terminal() {
+    for escape in ESCAPES {
+        let project = Project::new("j", NAMED);
+        project.write(
+            "in/a.csv",
+            format!("name,ts,v\nx{escape},2020-01-01T10:00:00Z,1\nx{escape},2020-01-01T11:00:00Z,z{escape}\n"),
+        );
+
+        let commands: [&[&str]; 9] = [
+            &["run", "j"],
+            &["read", "T"],
+            &["rejects", "j"],
+            &["lineage", "T"],
+            &["history"],
+            &["describe", "T"],
+            &["status"],
+            &["sql", "-c", "select * from T"],
+            &["sql", "-c", "select * from \"cells\".T"],
+        ];
+        for command in commands {
+            let shown = on_terminal(&project, 80, command, "");
+            assert!(!shown.contains(escape), "{command:?}: {shown:?}");
+        }
+
+        let asked = on_terminal(&project, 80, &["sql"], "select name from T;\nselect no from T;\n\\q\n");
+        assert!(!asked.contains(escape), "{asked:?}");
     }
 }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
-use crate::harness::system::Mount;
-use crate::harness::{Project, json_lines};
+use crate::harness::system::{Mount, skipped};
+use crate::harness::{Project, Ran, json_lines};
 
 const EXPORT: &str = "\n[exports.E]\nper = \"day\"\nname = \"E_{day:%Y%m%d}\"\nquery = { sql = \"select * from T\" }\n";
 const HOOKS: &str = r#"
@@ -304,4 +304,39 @@ fn record_with_a_future_clock_is_not_the_last_run() {
     let history = project.json(&["history"]);
     let outcomes: Vec<&str> = history.iter().map(|run| run["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes, ["failed", "ok", "ok"], "in the order in which they were recorded");
+}
+
+/// A library that sets the clock of one command back to 1969.
+const CLOCK_OF_1969: &str = r#"
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec *at) {
+    long failed = syscall(SYS_clock_gettime, clock, at);
+    if (!failed && clock == CLOCK_REALTIME) at->tv_sec = -86400;
+    return (int)failed;
+}
+"#;
+
+#[test]
+fn a_clock_before_1970_is_named_by_every_command() {
+    let project = project("");
+    project.ok(&["run", "j"]);
+    project.write("clock.c", CLOCK_OF_1969);
+    let library = project.path("clock.so");
+    let compiler = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&library, &project.path("clock.c")])
+        .status();
+    if !compiler.is_ok_and(|ended| ended.success()) {
+        return skipped("no C compiler");
+    }
+
+    for args in [&["run", "j"][..], &["status"], &["sql", "-c", "select 1"], &["plan", "j"], &["check", "j"]] {
+        let ran = Ran::of(project.command(args).env("LD_PRELOAD", &library));
+        assert_eq!(ran.code, Some(1), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains("1969-12-31"), "{args:?}: {}", ran.stderr);
+    }
+    project.ok(&["run", "j"]);
 }

@@ -96,6 +96,28 @@ fn all_but_the_window_is_loaded_and_published() {
 }
 
 #[test]
+fn owed_rows_are_no_rejects_and_days_can_be_chosen() {
+    // Four rows are read, of which two are owed and one is rejected: a quarter.
+    for (most, code) in [("25%", 4), ("24%", 1)] {
+        let project = corrected();
+        project.write("jobs/j/job.toml", job("day", EXPORT).replace("50%", most));
+        let told = project.fails(code, &["run", "j"]);
+        assert_eq!(told.contains("nothing was committed"), code == 1, "{most}: {told}");
+        let expected = if code == 4 { "x#01=5 y#01=1 y#02=7" } else { "x#01=5 y#01=1 y#02=2" };
+        assert_eq!(contents(&project), expected, "{most}");
+    }
+
+    for chosen in [&["--day", "2020-01-03"][..], &["--from", "2020-01-02"]] {
+        let project = corrected();
+        put(&project, "in/new.csv", &[("z", 3, 3)]);
+        project.fails(4, &[&["run", "j"], chosen].concat());
+        let published = project.files("data/exports");
+        assert!(published.keys().any(|name| name.contains("/E_20200103/")), "{chosen:?}: {:?}", published.keys());
+        assert_eq!(contents(&project), "x#01=5 y#01=1 y#02=7 z#03=3", "{chosen:?}");
+    }
+}
+
+#[test]
 fn rows_are_conserved_and_settled_when_the_file_is_back() {
     let project = corrected();
     let record = ran(&project, 4, &[]);

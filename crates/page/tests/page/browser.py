@@ -104,10 +104,20 @@ def check_axe(page, where):
     assert found.violations_count == 0, f"{where}: {found.generate_report()}"
 
 
+# Entries of legends that are wider than their box, or that reach out of their list.
+CUT_LEGENDS = """() => [...document.querySelectorAll('.legend li')].filter((entry) => {
+  const [own, list] = [entry.getBoundingClientRect(), entry.parentElement.getBoundingClientRect()];
+  const inside = own.left >= list.left - 1 && own.right <= list.right + 1 && own.bottom <= list.bottom + 1;
+  return own.width === 0 || entry.scrollWidth > entry.clientWidth + 1 || !inside;
+}).map((entry) => entry.textContent)"""
+
+
 def check_width(page, where):
     page.evaluate("document.querySelectorAll('details').forEach((of) => (of.open = true))")
     width, inside = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert width <= inside, f"{where}: {width} pixels wide in {inside}"
+    for text in page.evaluate(CUT_LEGENDS):
+        raise AssertionError(f"{where}: the legend {text!r} is cut or outside its list")
 
 
 def check_keyboard(page, given):

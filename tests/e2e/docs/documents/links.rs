@@ -109,6 +109,16 @@ fn site_contents_list_every_page() {
 }
 
 #[test]
+fn what_an_operator_needs_stands_before_layouts() {
+    let contents = read("docs/SUMMARY.md");
+    let listed = targets(&contents);
+    let place = |page: &str| listed.iter().position(|target| target == page).unwrap_or_else(|| panic!("no {page}"));
+    let last =
+        ["inputs", "exports", "sql", "operations"].map(|page| place(&format!("guide/{page}.md"))).into_iter().max();
+    assert!(last < Some(place("guide/layouts.md").min(place("guide/choose-a-layout.md"))), "{listed:?}");
+}
+
+#[test]
 fn documentation_lists_every_page() {
     let (contents, register) = (read("docs/README.md"), read("docs/datafusion-workarounds.md"));
     for page in markdown_files() {
