@@ -23,7 +23,7 @@ pub(crate) struct Batcher<'a, 'l, M> {
     pub(crate) pass: &'a Pass,
     pub(crate) works: &'a [Work],
     pub(crate) encoders: &'a [Encoders<'l>],
-    /// Pieces read, taken by any core.
+    /// Pieces that were read and not encoded; any core takes the next.
     pub(crate) messages: &'a Mutex<M>,
 }
 
@@ -47,7 +47,7 @@ impl<M: Iterator<Item = Result<ReadMessage>> + Send> Batcher<'_, '_, M> {
         Ok((done.iter().all(|(more, _)| *more), waited / cores))
     }
 
-    /// The loop of one core.
+    /// The loop of one core. Returns whether more pieces may come, and how long the core waited for them.
     fn work(&self, states: &Mutex<&mut [TargetState]>, failed: &AtomicBool) -> Result<(bool, Duration)> {
         let mut waited = Duration::ZERO;
         while !failed.load(Ordering::Relaxed) {

@@ -13,7 +13,7 @@ use crate::work::Work;
 /// What a load is to do, before any of it is done.
 struct LoadPlan<'a> {
     targets: Vec<PlannedTarget<'a>>,
-    /// Each has work for all targets.
+    /// The parts into which the load is split, each with work for all targets.
     units: Vec<LoadUnit>,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidetable_layout::Layout;
-use tidetable_layout::encode::{Encoder, KeyNumbers};
+use tidetable_layout::encode::{Dictionary, Encoder, KeyNumbers};
 
 use crate::sort::chunk::{AllRanks, Prefixes};
 use crate::sort::ranks::Ranks;
@@ -18,20 +18,26 @@ pub(crate) struct Encoders<'a> {
     /// The numbers that row keys may become.
     numbers: Option<Arc<KeyNumbers>>,
     idle: Mutex<Idle<'a>>,
-    /// Cached ranks, with the length of each dictionary at that time.
-    known: Mutex<Option<(Vec<usize>, Arc<AllRanks>)>>,
+    /// The ranks of the names at their last use.
+    known: Mutex<Option<KnownRanks>>,
+}
+
+/// Cached ranks. They are right as long as no dictionary has grown.
+struct KnownRanks {
+    /// Names in each dictionary when they were ranked.
+    lengths: Vec<usize>,
+    ranks: Arc<AllRanks>,
 }
 
 struct Idle<'a> {
     encoders: Vec<NumberedEncoder<'a>>,
-    /// Encoders that were made.
     made: usize,
     /// Events encoded since names were given up.
     events: u64,
     keys: KeyEncoding,
 }
 
-/// How row keys are encoded.
+/// How row keys are encoded: as names, or as numbers where names would be too many.
 #[derive(Clone)]
 enum KeyEncoding {
     /// Prefixes become names, and are looked up.
@@ -42,7 +48,7 @@ enum KeyEncoding {
     Numbers(Arc<KeyNumbers>),
 }
 
-/// An encoder with the number of its dictionaries.
+/// An encoder with the number of its dictionaries, by which chunks refer to them.
 pub(crate) struct NumberedEncoder<'a> {
     pub(crate) number: usize,
     pub(crate) encoder: Encoder<'a>,
@@ -61,11 +67,13 @@ impl<'a> Encoders<'a> {
         Self { layout, numbers, idle: Mutex::new(idle), known: Mutex::default() }
     }
 
+    /// Takes an idle encoder, or makes one if all are at work.
     pub(crate) fn take(&self) -> NumberedEncoder<'a> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(encoder) = idle.encoders.pop() {
             return encoder;
         }
+
         idle.made += 1;
         let encoder = match &idle.keys {
             KeyEncoding::Known => self.layout.encoder(),
@@ -86,12 +94,13 @@ impl<'a> Encoders<'a> {
     pub(crate) fn memory(&self) -> u64 {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let groups = self.layout.stored().groups.len();
-        let of = |NumberedEncoder { encoder, .. }: &NumberedEncoder<'_>| {
+        let mut bytes = 0;
+        for NumberedEncoder { encoder, .. } in &idle.encoders {
             let qualifiers = (0..groups).filter_map(|group| encoder.qualifiers(group));
             let ranks: usize = qualifiers.chain([encoder.prefixes()]).map(Ranks::memory_of).sum();
-            (encoder.memory() + ranks) as u64
-        };
-        idle.encoders.iter().map(of).sum()
+            bytes += (encoder.memory() + ranks) as u64;
+        }
+        bytes
     }
 
     /// Gives up all names. All encoders must be idle, and no waiting cell may refer to a name.
@@ -101,10 +110,12 @@ impl<'a> Encoders<'a> {
         if idle.events < prefixes as u64 * WORTH_LOOKUP {
             idle.keys = self.numbers.clone().map_or(KeyEncoding::New, KeyEncoding::Numbers);
         }
+
         idle.encoders.clear();
         idle.made = 0;
         idle.events = 0;
         drop(idle);
+
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
@@ -113,27 +124,32 @@ impl<'a> Encoders<'a> {
     pub(crate) fn ranks(&self, groups: usize) -> Arc<AllRanks> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.encoders.sort_by_key(|encoder| encoder.number);
-        let encoders = || idle.encoders.iter().map(|idle| &idle.encoder);
-        let prefixes: Vec<_> = encoders().map(Encoder::prefixes).collect();
-        let qualifiers: Vec<Vec<_>> =
-            (0..groups).map(|group| encoders().filter_map(|encoder| encoder.qualifiers(group)).collect()).collect();
-        let names: Vec<usize> = prefixes.iter().chain(qualifiers.iter().flatten()).map(|names| names.len()).collect();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        match known.as_ref().filter(|(before, _)| *before == names) {
-            Some((_, ranks)) => Arc::clone(ranks),
-            None => {
-                // Frees the old ranks first: they are as large as all names.
-                *known = None;
-                let of = |all: &Vec<_>| (!all.is_empty()).then(|| Ranks::new(all));
-                let qualifiers = qualifiers.iter().map(of).collect();
-                let prefixes = match &idle.keys {
-                    KeyEncoding::Numbers(numbers) => Prefixes::Numbers(Arc::clone(numbers)),
-                    KeyEncoding::Known | KeyEncoding::New => Prefixes::Names(Ranks::new(&prefixes)),
-                };
-                let ranks = Arc::new(AllRanks { prefixes, qualifiers });
-                *known = Some((names, Arc::clone(&ranks)));
-                ranks
+        let mut prefixes = Vec::new();
+        let mut qualifiers: Vec<Vec<&Dictionary>> = vec![Vec::new(); groups];
+        for NumberedEncoder { encoder, .. } in &idle.encoders {
+            prefixes.push(encoder.prefixes());
+            for (group, names) in qualifiers.iter_mut().enumerate() {
+                names.extend(encoder.qualifiers(group));
             }
         }
+
+        let dictionaries = prefixes.iter().chain(qualifiers.iter().flatten());
+        let lengths: Vec<usize> = dictionaries.map(|names| names.len()).collect();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.as_ref().filter(|known| known.lengths == lengths) {
+            return Arc::clone(&known.ranks);
+        }
+
+        // Frees the old ranks first: they are as large as all names.
+        *known = None;
+        let qualifiers = qualifiers.iter().map(|names| (!names.is_empty()).then(|| Ranks::new(names))).collect();
+        let prefixes = match &idle.keys {
+            KeyEncoding::Numbers(numbers) => Prefixes::Numbers(Arc::clone(numbers)),
+            KeyEncoding::Known | KeyEncoding::New => Prefixes::Names(Ranks::new(&prefixes)),
+        };
+
+        let ranks = Arc::new(AllRanks { prefixes, qualifiers });
+        *known = Some(KnownRanks { lengths, ranks: Arc::clone(&ranks) });
+        ranks
     }
 }

@@ -14,16 +14,15 @@ use tidetable_store::version::{DeleteTarget, Tombstone};
 #[derive(Debug)]
 pub(crate) struct TombstoneLoadFilter<'a> {
     schema: &'a StoredSchema,
-    /// Each with its key range.
     targets: Vec<(KeyRange, &'a DeleteTarget)>,
 }
 
-/// The hidden events of a chunk.
+/// The events of a chunk of which tombstones hide cells.
 #[derive(Debug, Default)]
 pub(crate) struct HiddenEvents {
     /// For each event, whether its row is hidden; empty if none is.
     events: Vec<bool>,
-    /// Events of which cells are hidden.
+    /// Events that lost at least one cell, for the statistics.
     pub(crate) rows: u64,
 }
 
@@ -57,6 +56,7 @@ impl<'a> TombstoneLoadFilter<'a> {
         if self.targets.is_empty() {
             return Ok(hidden);
         }
+
         let events = encoded.prefix.len();
         let mut fates: HashMap<u32, PrefixFate> = HashMap::new();
         // Events with a tombstone that may hide some of their cells.
@@ -64,32 +64,41 @@ impl<'a> TombstoneLoadFilter<'a> {
         let mut key = Vec::new();
         for event in 0..events {
             let code = encoded.prefix[event];
-            let fate = *fates.entry(code).or_insert_with(|| self.fate(prefixes.get(code)));
-            let goes = match fate {
+            let goes = match *fates.entry(code).or_insert_with(|| self.fate(prefixes.get(code))) {
                 PrefixFate::Stays => false,
                 PrefixFate::Goes => true,
                 PrefixFate::Depends => {
                     key.clear();
                     key.extend_from_slice(prefixes.get(code));
                     self.schema.tail.write(encoded.tail.get(event).copied().unwrap_or(0), &mut key);
-                    let about = || self.targets.iter().filter(|(keys, _)| keys.contains(&key));
-                    let goes = about().any(|(_, target)| target.takes_rows());
-                    touched.extend(about().filter(|_| !goes).map(|(_, target)| (event, *target)));
+
+                    let goes = self.targets_of(&key).any(DeleteTarget::takes_rows);
+                    if !goes {
+                        touched.extend(self.targets_of(&key).map(|target| (event, target)));
+                    }
                     goes
                 }
             };
+
             if goes {
                 hidden.events.resize(events, false);
                 hidden.events[event] = true;
                 hidden.rows += 1;
             }
         }
+
         if !touched.is_empty() {
             hidden.rows += self.take_cells(encoded, &touched, qualifiers)?;
         }
         Ok(hidden)
     }
 
+    /// The targets that a row key is in.
+    fn targets_of(&self, key: &[u8]) -> impl Iterator<Item = &'a DeleteTarget> {
+        self.targets.iter().filter(|(keys, _)| keys.contains(key)).map(|(_, target)| *target)
+    }
+
+    /// What becomes of the row keys that begin with `prefix`.
     fn fate(&self, prefix: &[u8]) -> PrefixFate {
         let mut fate = PrefixFate::Stays;
         for (_, target) in &self.targets {
@@ -117,6 +126,7 @@ impl<'a> TombstoneLoadFilter<'a> {
     ) -> Result<u64> {
         let events = encoded.prefix.len();
         let mut lost: BTreeSet<usize> = BTreeSet::new();
+
         for (at, (group, cells)) in self.schema.groups.iter().zip(&mut encoded.groups).enumerate() {
             let names = qualifiers(at);
             for (column, values) in cells.columns.iter_mut().enumerate() {
@@ -130,6 +140,7 @@ impl<'a> TombstoneLoadFilter<'a> {
                         lost.insert(*event);
                     }
                 }
+
                 if let Some(drops) = drops {
                     *values = nullif(values, &BooleanArray::from(drops))?;
                 }

@@ -4,22 +4,36 @@ use std::collections::{BTreeSet, HashMap};
 
 use tidetable_source::InputFile;
 
-use crate::work::Work;
+use crate::input::read::FeedInput;
+use crate::work::{ToRead, Work};
 
-/// Inputs to be read in this order.
+/// Inputs to be read in this order, each once for all targets that want it.
 #[derive(Debug, Default)]
 pub(crate) struct Pass {
     pub(crate) readings: Vec<Reading>,
-    /// The targets that it serves.
     pub(crate) targets: Vec<usize>,
 }
 
-/// An input and its uses by targets.
+/// An input, and where its rows are wanted.
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) file: InputFile,
-    /// (target, index among its inputs).
-    pub(crate) uses: Vec<(usize, usize)>,
+    pub(crate) uses: Vec<InputUse>,
+}
+
+/// Where the rows of an input are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InputUse {
+    pub(crate) target: usize,
+    /// Index of the input among those of the target's work.
+    pub(crate) input: usize,
+}
+
+impl InputUse {
+    /// The input as the work of its target has it.
+    pub(crate) fn of<'w>(&self, works: &'w [Work]) -> &'w ToRead {
+        &works[self.target].inputs[self.input]
+    }
 }
 
 /// Merges the inputs of all targets into few passes that keep each target's inputs in order of input sequence number.
@@ -39,52 +53,48 @@ pub(crate) fn passes(works: &[Work]) -> Vec<Pass> {
 
 impl Pass {
     /// The files to read, each with the offsets at which pieces must begin.
-    pub(crate) fn files(&self, works: &[Work]) -> Vec<(&InputFile, Vec<u64>)> {
-        let files = self.readings.iter().map(|reading| {
-            let cut = |(target, input): &(usize, usize)| works[*target].inputs[*input].cut;
-            let cuts: BTreeSet<u64> = reading.uses.iter().filter_map(cut).collect();
-            (&reading.file, cuts.into_iter().collect())
-        });
-        files.collect()
+    pub(crate) fn files(&self, works: &[Work]) -> Vec<FeedInput<'_>> {
+        let mut files = Vec::with_capacity(self.readings.len());
+        for reading in &self.readings {
+            let cuts: BTreeSet<u64> = reading.uses.iter().filter_map(|used| used.of(works).cut).collect();
+            files.push(FeedInput { file: &reading.file, cuts: cuts.into_iter().collect() });
+        }
+        files
     }
 
-    /// Adds a target's inputs, if those already in the pass are in the target's order.
+    /// Adds a target's inputs, if those already in the pass are in the target's order. Returns whether it did.
     fn join(&mut self, target: usize, work: &Work) -> bool {
         let known: HashMap<&str, usize> =
             self.readings.iter().enumerate().map(|(at, reading)| (reading.file.path.as_str(), at)).collect();
         let places: Vec<Option<usize>> =
             work.inputs.iter().map(|input| known.get(input.file.path.as_str()).copied()).collect();
-        let here: Vec<usize> = places.iter().flatten().copied().collect();
-        if !here.is_sorted() {
+        if !places.iter().flatten().is_sorted() {
             return false;
         }
+
         // An input not in the pass goes before the target's next input that is, or to the end.
-        let mut before: Vec<Vec<usize>> = vec![Vec::new(); self.readings.len() + 1];
-        let mut next = self.readings.len();
-        for (index, place) in places.iter().enumerate().rev() {
+        let mut before: Vec<Vec<Reading>> = self.readings.iter().map(|_| Vec::new()).collect();
+        let mut last = Vec::new();
+        let mut next = None;
+        for (input, (to_read, place)) in work.inputs.iter().zip(places).enumerate().rev() {
+            let used = InputUse { target, input };
             match place {
                 Some(at) => {
-                    next = *at;
-                    if let Some(reading) = self.readings.get_mut(*at) {
-                        reading.uses.push((target, index));
-                    }
+                    next = Some(at);
+                    self.readings[at].uses.push(used);
                 }
                 None => {
-                    if let Some(new) = before.get_mut(next) {
-                        new.push(index);
-                    }
+                    let new = Reading { file: to_read.file.clone(), uses: vec![used] };
+                    next.map_or(&mut last, |at| &mut before[at]).push(new);
                 }
             }
         }
-        let new = |index: usize| {
-            let file = work.inputs.get(index)?.file.clone();
-            Some(Reading { file, uses: vec![(target, index)] })
-        };
-        let mut old = std::mem::take(&mut self.readings).into_iter();
-        for indices in before {
-            self.readings.extend(indices.into_iter().rev().filter_map(new));
-            self.readings.extend(old.next());
+
+        for (reading, before) in std::mem::take(&mut self.readings).into_iter().zip(before) {
+            self.readings.extend(before.into_iter().rev());
+            self.readings.push(reading);
         }
+        self.readings.extend(last.into_iter().rev());
         self.targets.push(target);
         true
     }
@@ -106,7 +116,7 @@ mod tests {
         let passes = passes(&works);
         for (target, work) in works.iter().enumerate() {
             let own: Vec<usize> = (passes.iter().flat_map(|pass| &pass.readings))
-                .flat_map(|reading| reading.uses.iter().filter(|(to, _)| *to == target).map(|(_, index)| *index))
+                .flat_map(|reading| reading.uses.iter().filter(|used| used.target == target).map(|used| used.input))
                 .collect();
             assert_eq!(own, (0..work.inputs.len()).collect::<Vec<_>>(), "each input once, in order: {lists:?}");
         }

@@ -21,7 +21,6 @@ use crate::pass::passes;
 use crate::spec::{LoadTarget, Loader};
 use crate::work::{HeldInput, ToRead, Work};
 
-/// The plan of one table.
 pub(crate) struct TablePlan {
     /// The edit as far as it is known before reading.
     pub(crate) edit: VersionEdit,
@@ -93,7 +92,7 @@ fn first_edit(target: &LoadTarget<'_>) -> VersionEdit {
     edit
 }
 
-/// The changed and resumed inputs.
+/// The inputs whose windows have to be rebuilt: changed ones, and resumed ones.
 fn changed_inputs(target: &LoadTarget<'_>, survey: &Survey) -> Vec<ChangedInput> {
     let LoadTarget { base, plan, .. } = target;
     let (touched_by_changed, touched_by_resumed) = survey.windows_by_input.split_at(plan.changed.len());
@@ -281,8 +280,8 @@ fn survey(loader: &Loader<'_>) -> Result<Vec<Survey>> {
             for message in messages {
                 let outcome = worker.encode_piece(message?, &pass.readings, &works, &encoders)?;
                 let PieceOutcome::Encoded { input, parts, .. } = outcome else { continue };
-                for ((target, target_input), part) in pass.readings[input].uses.iter().zip(parts) {
-                    let touched = &mut surveys[*target].windows_by_input[*target_input];
+                for (used, part) in pass.readings[input].uses.iter().zip(parts) {
+                    let touched = &mut surveys[used.target].windows_by_input[used.input];
                     touched.extend(part.chunk.windows.into_keys());
                 }
             }

@@ -45,6 +45,7 @@ impl<'a> UnitLoader<'a> {
         let mut states: Vec<TargetState> = works.iter().map(TargetState::new).collect();
         let mut passes = passes(works).into_iter();
         let done = passes.try_for_each(|pass| self.run_pass(&pass, works, &encoders, &mut states));
+
         let tables: Vec<TableDone> = states.into_iter().map(TargetState::into_done).collect();
         if done.is_err() {
             self.tables.iter().zip(&tables).for_each(|(target, done)| done.discard(target.table));
@@ -60,22 +61,27 @@ impl<'a> UnitLoader<'a> {
         states: &mut [TargetState],
     ) -> Result<()> {
         let Some(first) = pass.targets.first().copied() else { return Ok(()) };
-        let on_bytes = |bytes| (self.on_progress)(Progress::Read { bytes, rows: 0 });
-        read_ahead(self.feed, &pass.files(works), READ_AHEAD, &on_bytes, |messages| {
+        let inputs = pass.files(works);
+        read_ahead(self.feed, &inputs, READ_AHEAD, &|bytes| self.report_read(bytes), |messages| {
             let messages = Mutex::new(messages.fuse());
             loop {
-                let gather = Batcher { loader: self, pass, works, encoders, messages: &messages };
+                let batcher = Batcher { loader: self, pass, works, encoders, messages: &messages };
                 let clock = Instant::now();
-                let (more, waited) = gather.until_full(states)?;
+                let (more, waited) = batcher.until_full(states)?;
                 let stats = &mut states[first].stats;
                 stats.read += waited;
                 stats.parse += clock.elapsed().saturating_sub(waited);
+
                 self.flush(&pass.targets, encoders, states, more)?;
                 if !more {
                     return Ok(());
                 }
             }
         })
+    }
+
+    fn report_read(&self, bytes: u64) {
+        (self.on_progress)(Progress::Read { bytes, rows: 0 });
     }
 
     /// Sorts and writes the waiting cells. If `more` will come, windows that still grow are held back or spilled.
@@ -129,13 +135,11 @@ impl<'a> UnitLoader<'a> {
 
         // A large window keeps all cores busy, and one at a time bounds the memory for its copy.
         let events = events_by_window(&chunks);
-        let is_large = |window: &i64| events.get(window).is_some_and(|events| *events >= LARGE_WINDOW);
-        let (large, small) = fates.write.into_iter().partition(is_large);
-        let write = |window: i64, mut out: WindowWriter<'_, '_>| {
+        let windows = WindowsBySize::new(fates.write, |window| events.get(&window).copied().unwrap_or_default());
+        self.write_windows(target, state, windows, &|window, mut out| {
             out.write(Events { chunks: &chunks, window, ranks: &ranks, first_unit: 0 })?;
             out.end()
-        };
-        self.write_windows(target, state, WindowsBySize { large, small }, &write)?;
+        })?;
 
         state.chunks = keep_windows(chunks, &fates.hold);
         state.bytes = state.chunks.iter().map(|chunk| chunk.bytes).sum();
@@ -154,6 +158,7 @@ impl<'a> UnitLoader<'a> {
         if windows.is_empty() {
             return Ok(());
         }
+
         let clock = Instant::now();
         let file = self.spill_file(target)?;
         for window in windows {
@@ -162,12 +167,13 @@ impl<'a> UnitLoader<'a> {
             let spill = file.write(target.layout.stored(), events, most, &|| self.feed.go_on())?;
             state.spills.entry(*window).or_default().push(spill);
         }
+
         state.stats.bytes_spilled += file.bytes();
         state.stats.spill += clock.elapsed();
         Ok(())
     }
 
-    /// A file to spill to.
+    /// A file to spill to: in the folder for temporary files, or in the root of a local store.
     fn spill_file(&self, target: &TableTarget<'_>) -> Result<Arc<SpillFile>> {
         match (self.temp_dir, target.table.blobs().directory()) {
             (Some(folder), _) => SpillFile::create(folder),
@@ -228,13 +234,12 @@ impl<'a> UnitLoader<'a> {
             let own = state.spills.remove(window).unwrap_or_default();
             spills.insert(*window, self.merge_into_fewer(target, state, *window, own, range_bytes)?);
         }
-        let is_large = |window: &i64| spills.get(window).is_some_and(|spills| events_of(spills) >= LARGE_WINDOW);
-        let (large, small) = windows.iter().copied().partition(is_large);
-        let write = |window: i64, mut out: WindowWriter<'_, '_>| {
-            out.merge(spills.get(&window).map_or(&[][..], Vec::as_slice), range_bytes)?;
+
+        let windows = WindowsBySize::new(windows.iter().copied(), |window| events_of(&spills[&window]));
+        self.write_windows(target, state, windows, &|window, mut out| {
+            out.merge(&spills[&window], range_bytes)?;
             out.end()
-        };
-        self.write_windows(target, state, WindowsBySize { large, small }, &write)
+        })
     }
 
     /// Writes windows by `write`, and records their SSTs.
@@ -245,25 +250,31 @@ impl<'a> UnitLoader<'a> {
         windows: WindowsBySize,
         write: &(dyn Fn(i64, WindowWriter<'_, '_>) -> Result<LoadStats> + Sync),
     ) -> Result<()> {
-        let on_written = |rows| {
-            (self.on_progress)(Progress::Wrote { rows });
-            self.feed.go_on()
+        let (table, layout) = (target.table, target.layout);
+        let writer = SstWriter {
+            table,
+            layout,
+            schema: layout.stored(),
+            ids: self.ids,
+            limits: StripeLimits::default(),
+            on_written: &|rows| {
+                (self.on_progress)(Progress::Wrote { rows });
+                self.feed.go_on()
+            },
         };
-        let (table, layout, limits) = (target.table, target.layout, StripeLimits::default());
-        let writer =
-            SstWriter { table, layout, schema: layout.stored(), ids: self.ids, limits, on_written: &on_written };
-        let WindowsBySize { large, small } = windows;
-        let (counted, finished) = Finisher::beside(files_at_once(table.blobs().as_ref(), self.memory), |finisher| {
+
+        let files = files_at_once(table.blobs().as_ref(), self.memory);
+        let (counted, finished) = Finisher::beside(files, |finisher| {
             let write = |window| write(window, writer.window(window, finisher));
-            let mut written: Vec<Result<LoadStats>> = large.into_iter().map(write).collect();
-            written.par_extend(small.into_par_iter().map(write));
+            let mut written: Vec<Result<LoadStats>> = windows.large.into_iter().map(write).collect();
+            written.par_extend(windows.small.into_par_iter().map(write));
             written
         });
         state.record(finished, counted)
     }
 }
 
-/// Windows to write.
+/// Windows to write, which are spread over the cores in one of two ways.
 struct WindowsBySize {
     /// Each is written by all cores.
     large: Vec<i64>,
@@ -271,7 +282,14 @@ struct WindowsBySize {
     small: Vec<i64>,
 }
 
-/// Number of events of spills.
+impl WindowsBySize {
+    /// Tells windows apart by their number of events.
+    fn new(windows: impl IntoIterator<Item = i64>, events: impl Fn(i64) -> usize) -> Self {
+        let (large, small) = windows.into_iter().partition(|window| events(*window) >= LARGE_WINDOW);
+        Self { large, small }
+    }
+}
+
 fn events_of(spills: &[Spill]) -> usize {
     spills.iter().flat_map(|spill| &spill.pages).map(|page| page.events).sum()
 }

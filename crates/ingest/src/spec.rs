@@ -18,15 +18,15 @@ use crate::stats::LoadStats;
 pub const MIN_LOAD_MEMORY: u64 = 16 << 20;
 pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// A load of one source into its tables.
+/// A load of one source into its tables, with its budget and where its progress goes.
 pub struct Loader<'a> {
-    /// The rows.
+    /// Where the rows come from, such as the files of a source.
     pub feed: &'a dyn Feed,
-    /// Derived columns, computed once for all tables.
+    /// Derived columns, computed once for all tables; `None` if the source has none.
     pub derive: Option<&'a dyn Prepare>,
-    /// The tables.
+    /// The tables that hold the rows, each with its own plan of what to load.
     pub targets: Vec<LoadTarget<'a>>,
-    /// Ids of new SSTs.
+    /// Ids of new SSTs, unique among all loads of the tables.
     pub ids: &'a dyn Ids,
     /// Memory budget in bytes, approximate, for all tables together. It bounds the cells that wait to be sorted and
     /// written; a piece of an input is held whatever its size.
@@ -42,44 +42,47 @@ pub struct Loader<'a> {
 
 /// What a unit of a load is run with: the rows, the tables, and where rejected rows and progress go. It commits nothing.
 pub struct UnitLoader<'a> {
-    /// The rows.
+    /// Where the rows come from, as in [`Loader::feed`].
     pub feed: &'a dyn Feed,
-    /// Derived columns, computed once for all tables.
+    /// Derived columns, computed once for all tables; `None` if the source has none.
     pub derive: Option<&'a dyn Prepare>,
     /// The tables, in the order of the targets of the load.
     pub tables: Vec<TableTarget<'a>>,
-    /// Ids of new SSTs.
+    /// Ids of new SSTs, unique among all units of all loads.
     pub ids: &'a dyn Ids,
-    /// As [`Loader::memory`].
+    /// Memory budget in bytes, see [`Loader::memory`].
     pub memory: u64,
-    /// As [`Loader::temp_dir`].
+    /// The folder for temporary files, see [`Loader::temp_dir`].
     pub temp_dir: Option<&'a Path>,
-    /// As [`Loader::on_reject`].
+    /// Called for each rejected row, on any thread; see [`Loader::on_reject`].
     pub on_reject: &'a (dyn Fn(&RejectedRow) + Sync),
-    /// As [`Loader::on_progress`].
+    /// Called as the unit proceeds, on any thread; see [`Loader::on_progress`].
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
 }
 
 /// A table that a unit of a load writes SSTs of.
 #[derive(Clone, Copy)]
 pub struct TableTarget<'a> {
-    /// The table.
+    /// The store's table, which gets the SSTs. They are invisible until an edit that names them is committed.
     pub table: &'a Table,
-    /// Its layout.
+    /// How rows become cells, compiled for the columns of the feed.
     pub layout: &'a Layout,
-    /// Row filter of the table.
+    /// The `where` of the table; `None` if it takes all rows.
     pub filter: Option<&'a dyn Prepare>,
 }
 
 impl<'a> Loader<'a> {
     /// The same, without what only planning needs.
     pub(crate) fn worker(&self) -> UnitLoader<'a> {
-        let table =
-            |LoadTarget { table, layout, filter, .. }: &LoadTarget<'a>| TableTarget { table, layout, filter: *filter };
+        let mut tables = Vec::with_capacity(self.targets.len());
+        for LoadTarget { table, layout, filter, .. } in &self.targets {
+            tables.push(TableTarget { table, layout, filter: *filter });
+        }
+
         UnitLoader {
             feed: self.feed,
             derive: self.derive,
-            tables: self.targets.iter().map(table).collect(),
+            tables,
             ids: self.ids,
             memory: self.memory,
             temp_dir: self.temp_dir,
@@ -89,44 +92,44 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// A table to load into.
+/// A table to load into, with the plan of what to load.
 #[derive(Clone, Copy)]
 pub struct LoadTarget<'a> {
-    /// The table.
+    /// The store's table, which gets the SSTs and the edit.
     pub table: &'a Table,
-    /// Its layout.
+    /// How rows become cells, compiled for the columns of the feed.
     pub layout: &'a Layout,
-    /// Row filter of the table.
+    /// The `where` of the table; `None` if it takes all rows.
     pub filter: Option<&'a dyn Prepare>,
-    /// The version to load into.
+    /// The version to load into, which the plan was made against.
     pub base: &'a Version,
-    /// The inputs to load.
+    /// What to do with each input: load, read again, or leave.
     pub plan: &'a InputPlan,
 }
 
-/// Progress of a load.
+/// Progress of a load: counts to be added up, called from any thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// Total to read, once it is known which inputs are read again to rebuild windows.
     ToRead {
-        /// Bytes as stored.
+        /// Bytes of all inputs that are read, as stored.
         bytes: u64,
     },
     /// Bytes of inputs read, and rows of them parsed, since the last call.
     Read {
-        /// Bytes as stored.
+        /// Bytes read since the last call, as stored.
         bytes: u64,
-        /// Rows that fit their declared types.
+        /// Rows that fit their declared types, before filters.
         rows: u64,
     },
     /// Rows were encoded for a table, and wait to be sorted.
     Encoded {
-        /// Rows since the last call.
+        /// Rows since the last call, counted for each table.
         rows: u64,
     },
-    /// Rows were sorted and written.
+    /// Rows were sorted, and the SST that has them is being written.
     Wrote {
-        /// Rows since the last call.
+        /// Rows since the last call, counted for each table.
         rows: u64,
     },
 }
@@ -134,7 +137,7 @@ pub enum Progress {
 /// Result of a load for one table, invisible until its edit is committed.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The edit to commit.
+    /// The edit to commit, against the version that was loaded into.
     pub edit: VersionEdit,
     /// Counts and times. Costs shared by several tables are attributed to the first.
     pub stats: LoadStats,

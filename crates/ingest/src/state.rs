@@ -6,6 +6,7 @@ use tidetable_store::Result;
 use tidetable_store::version::Sst;
 
 use crate::encode::{EncodedChunk, PieceOutcome};
+use crate::input::feed::FeedEnd;
 use crate::output::finish::Finished;
 use crate::output::write::UNIT_BITS;
 use crate::pass::Reading;
@@ -15,18 +16,17 @@ use crate::stats::{EmptyRow, LoadStats};
 use crate::unit::TableDone;
 use crate::work::{InputRead, ToRead, Work};
 
-/// A table of the load.
+/// A table of the load: what waits, what was spilled, and what was written of it.
 #[derive(Default)]
 pub(crate) struct TargetState {
     /// Chunks that wait to be sorted.
     pub(crate) chunks: Vec<Chunk>,
-    /// Their bytes in memory.
+    /// Bytes of these chunks in memory, which count against the budget.
     pub(crate) bytes: u64,
     /// Spilled events by window, those that came first before others.
     pub(crate) spills: BTreeMap<i64, Vec<Spill>>,
     /// Number of times that source rows of spilled events were numbered.
     numbered: u64,
-    /// SSTs written, by window.
     pub(crate) ssts: BTreeMap<i64, Vec<Sst>>,
     /// Totals for each input of its work.
     pub(crate) read: Vec<InputRead>,
@@ -42,48 +42,53 @@ impl TargetState {
 
     /// Adds an encoded piece of input `input`, which begins at `offset`.
     fn put(&mut self, input: usize, to_read: &ToRead, offset: u64, part: EncodedChunk) {
-        let EncodedChunk { counts: rows, times, notes, days, chunk, first_empty, owed } = part;
-        let read = &mut self.read[input];
-        for (window, rows) in owed {
-            *read.owed.entry(window).or_default() += rows;
-            if to_read.is_new_at(offset) {
-                read.renewed.insert(window);
-            }
-        }
-        if !to_read.counts_at(offset) {
-            let settled = days.into_iter().filter(|(start, _)| to_read.settles.iter().any(|owed| owed.start == *start));
-            for (window, days) in settled {
-                read.settled.entry(window).or_default().extend(days);
-            }
+        self.read[input].add_owed(&part.owed, to_read.is_new_at(offset));
+        if to_read.counts_at(offset) {
+            self.read[input].count(&part.counts, &part.days);
+            self.count(to_read, &part);
         } else {
-            read.counts.read += rows.read;
-            read.counts.accepted += rows.accepted;
-            read.counts.filtered += rows.filtered;
-            read.counts.rejected += rows.rejected;
-            read.counts.more_lines += rows.more_lines;
-            for (window, days) in days {
-                read.days.entry(window).or_default().extend(days);
-            }
-            self.stats.rows_read += rows.read;
-            self.stats.rows_accepted += rows.accepted;
-            self.stats.rows_filtered += rows.filtered;
-            self.stats.rows_rejected += rows.rejected;
-            self.stats.more_lines_rejected += rows.more_lines;
-            self.stats.note(&to_read.file.path, &notes);
-            self.stats.rows_owed += rows.owed;
-            self.stats.rows_hidden += rows.hidden;
-            self.stats.rows_empty += rows.empty;
-            let place = |(input_seqno, row): &(u64, EmptyRow)| (*input_seqno, row.line);
-            let found = first_empty.map(|row| (chunk.place.0, row));
-            // Pieces arrive in any order.
-            let first = self.first_empty.take().into_iter().chain(found);
-            self.first_empty = first.min_by_key(place);
-            self.stats.repeated_times += times.repeated;
-            self.stats.cut_times += times.cut;
-            self.stats.nan_values += times.nan;
+            self.read[input].add_settled(part.days, to_read);
         }
-        self.bytes += chunk.bytes;
-        self.chunks.push(chunk);
+
+        self.bytes += part.chunk.bytes;
+        self.chunks.push(part.chunk);
+    }
+
+    /// Adds the counts of a piece of an input whose rows count.
+    fn count(&mut self, to_read: &ToRead, part: &EncodedChunk) {
+        let (rows, times) = (&part.counts, &part.times);
+        self.stats.rows_read += rows.read;
+        self.stats.rows_accepted += rows.accepted;
+        self.stats.rows_filtered += rows.filtered;
+        self.stats.rows_rejected += rows.rejected;
+        self.stats.more_lines_rejected += rows.more_lines;
+        self.stats.rows_owed += rows.owed;
+        self.stats.rows_hidden += rows.hidden;
+        self.stats.rows_empty += rows.empty;
+
+        self.stats.note(&to_read.file.path, &part.notes);
+        self.stats.repeated_times += times.repeated;
+        self.stats.cut_times += times.cut;
+        self.stats.nan_values += times.nan;
+
+        // Pieces arrive in any order.
+        let found = part.first_empty.iter().map(|row| (to_read.input_seqno, row.clone()));
+        let first = self.first_empty.take().into_iter().chain(found);
+        self.first_empty = first.min_by_key(|(input_seqno, row)| (*input_seqno, row.line));
+    }
+
+    /// Records what is known of an input once it was read.
+    fn end_input(&mut self, input: usize, to_read: &ToRead, end: &FeedEnd) {
+        let read = &mut self.read[input];
+        read.hash = Some(end.hash);
+        read.loaded = end.loaded;
+        read.shape = end.shape;
+
+        if to_read.counts {
+            let held = to_read.held.as_ref().map_or(0, |held| held.end);
+            let bytes = end.loaded.map_or(end.bytes, |loaded| loaded.bytes);
+            self.stats.bytes_in += bytes.saturating_sub(held);
+        }
     }
 
     /// The number from which source rows of the next spilled events are counted: apart from all before.
@@ -109,12 +114,14 @@ impl TargetState {
                 Err(error) => failed = failed.and(Err(error)),
             }
         }
+
         for counted in counted {
             match counted {
                 Ok(counted) => self.stats.add(&counted),
                 Err(error) => failed = failed.and(Err(error)),
             }
         }
+
         failed
     }
 
@@ -130,22 +137,13 @@ impl PieceOutcome {
     pub(crate) fn put(self, readings: &[Reading], works: &[Work], states: &mut [TargetState]) {
         match self {
             Self::End { input, end } => {
-                for (target, index) in &readings[input].uses {
-                    let state = &mut states[*target];
-                    state.read[*index].hash = Some(end.hash);
-                    state.read[*index].loaded = end.loaded;
-                    state.read[*index].shape = end.shape;
-                    let to_read = &works[*target].inputs[*index];
-                    if to_read.counts {
-                        let held = to_read.held.as_ref().map_or(0, |held| held.end);
-                        let bytes = end.loaded.map_or(end.bytes, |loaded| loaded.bytes);
-                        state.stats.bytes_in += bytes.saturating_sub(held);
-                    }
+                for used in &readings[input].uses {
+                    states[used.target].end_input(used.input, used.of(works), &end);
                 }
             }
             Self::Encoded { input, offset, parts } => {
-                for ((target, index), part) in readings[input].uses.iter().zip(parts) {
-                    states[*target].put(*index, &works[*target].inputs[*index], offset, part);
+                for (used, part) in readings[input].uses.iter().zip(parts) {
+                    states[used.target].put(used.input, used.of(works), offset, part);
                 }
             }
             Self::Skipped => {}

@@ -10,9 +10,9 @@ use tidetable_store::{LargestRow, Sst};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadStats {
-    /// Rows read of new and changed inputs.
+    /// Rows read of new and changed inputs; those read again to rebuild windows are not counted.
     pub rows_read: u64,
-    /// Rows encoded into cells.
+    /// Rows that fit, passed the filter and were encoded into cells.
     pub rows_accepted: u64,
     /// Rows that the table's `where` left out.
     pub rows_filtered: u64,
@@ -33,19 +33,19 @@ pub struct LoadStats {
     /// Accepted rows without cells: all their values are null.
     #[serde(skip_serializing_if = "is_zero")]
     pub rows_empty: u64,
-    /// The first of them.
+    /// The first of them in the order of the load, for messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_empty: Option<EmptyRow>,
     /// Ambiguous local times, where clocks are set back; the first of the two instants was taken.
     #[serde(skip_serializing_if = "is_zero")]
     pub repeated_times: u64,
-    /// Times truncated to microseconds.
+    /// Times with a finer fraction, which were truncated to microseconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub cut_times: u64,
-    /// Accepted records over several lines.
+    /// Accepted records over several lines, which a stray quote may have joined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub several_lines: Option<NotedRows>,
-    /// The most lines of one of them.
+    /// The most lines of one of these records.
     #[serde(skip_serializing_if = "is_zero")]
     pub most_lines: u64,
     /// Lines equal to the header of their file, which were skipped.
@@ -57,9 +57,9 @@ pub struct LoadStats {
     /// NaN in float columns of Parquet, which was taken as null.
     #[serde(skip_serializing_if = "is_zero")]
     pub nan_values: u64,
-    /// Rows of the table written to SSTs.
+    /// Rows of the table in the SSTs that were written; a row may be in several windows.
     pub rows_written: u64,
-    /// Cells written to SSTs.
+    /// Cells in the SSTs that were written.
     pub cells: u64,
     /// Cells that later cells of the same load replaced.
     pub overwritten: u64,
@@ -75,34 +75,34 @@ pub struct LoadStats {
     pub overwritten_rows: u64,
     /// Rows over the 100 MB that Bigtable recommends.
     pub large_rows: u64,
-    /// The largest of them.
+    /// The largest of them, with its key and its size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest_row: Option<LargestRow>,
     /// Cells over the 10 MB that Bigtable recommends.
     pub large_cells: u64,
-    /// Bytes of inputs, as stored.
+    /// Bytes of the inputs that were read, as stored, and so compressed if they are.
     pub bytes_in: u64,
-    /// Bytes of SSTs.
+    /// Bytes of the SSTs that were written, compressed.
     pub bytes_out: u64,
     /// Bytes written to temporary files, because memory was full.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes_spilled: u64,
-    /// Time waiting for inputs.
+    /// Time in which all cores waited for inputs to be read.
     #[serde(with = "seconds")]
     pub read: Duration,
-    /// Time parsing and encoding into cells.
+    /// Time parsing records and encoding them into cells, summed over the cores.
     #[serde(with = "seconds")]
     pub parse: Duration,
-    /// Time sorting cells.
+    /// Time partitioning, ranking and sorting cells in memory.
     #[serde(with = "seconds")]
     pub sort: Duration,
-    /// Time writing sorted cells to temporary files.
+    /// Time writing sorted cells to temporary files, and merging many of these into fewer.
     #[serde(with = "seconds")]
     pub spill: Duration,
-    /// Time building and compressing stripes.
+    /// Time building blocks, and encoding and compressing stripes of them.
     #[serde(with = "seconds")]
     pub encode: Duration,
-    /// Time writing and syncing SSTs.
+    /// Time writing SSTs, and syncing or uploading them.
     #[serde(with = "seconds")]
     pub write: Duration,
 }
@@ -113,7 +113,7 @@ impl LoadStats {
         self.overwritten + self.replaced.as_ref().map_or(0, |replaced| replaced.cells)
     }
 
-    /// Adds another load's counts and times.
+    /// Adds the counts and times of another load, or of a part of this one.
     pub fn add(&mut self, other: &Self) {
         self.rows_read += other.rows_read;
         self.rows_accepted += other.rows_accepted;
@@ -125,13 +125,15 @@ impl LoadStats {
         self.rows_hidden += other.rows_hidden;
         self.rows_empty += other.rows_empty;
         self.first_empty = self.first_empty.take().or_else(|| other.first_empty.clone());
+
         self.repeated_times += other.repeated_times;
         self.cut_times += other.cut_times;
+        self.nan_values += other.nan_values;
         NotedRows::join(&mut self.several_lines, other.several_lines.clone());
         self.most_lines = self.most_lines.max(other.most_lines);
         NotedRows::join(&mut self.repeated_headers, other.repeated_headers.clone());
         NotedRows::join(&mut self.bare_returns, other.bare_returns.clone());
-        self.nan_values += other.nan_values;
+
         self.rows_written += other.rows_written;
         self.cells += other.cells;
         self.overwritten += other.overwritten;
@@ -140,9 +142,11 @@ impl LoadStats {
         self.large_rows += other.large_rows;
         self.large_cells += other.large_cells;
         self.add_largest(other.largest_row.as_ref());
+
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
         self.bytes_spilled += other.bytes_spilled;
+
         self.read += other.read;
         self.parse += other.parse;
         self.sort += other.sort;
@@ -160,7 +164,6 @@ impl LoadStats {
         self.rows_settled = 0;
     }
 
-    /// Counts unusual records of a piece of `file`.
     pub(crate) fn note(&mut self, file: &str, notes: &TextNotes) {
         NotedRows::join(&mut self.several_lines, NotedRows::new(file, notes.several_lines));
         self.most_lines = self.most_lines.max(notes.most_lines);
@@ -168,7 +171,6 @@ impl LoadStats {
         NotedRows::join(&mut self.bare_returns, NotedRows::new(file, notes.bare_returns));
     }
 
-    /// Counts an SST that was written.
     pub(crate) fn count_sst(&mut self, sst: &Sst) {
         self.rows_written += sst.rows;
         self.cells += sst.cells;
@@ -185,23 +187,23 @@ impl LoadStats {
     }
 }
 
-/// A row of an input without cells.
+/// A row of an input that has no cell in the table, because all its values are null.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EmptyRow {
-    /// The input.
+    /// Path of the input, as in the records of the table.
     pub file: String,
     /// Line where the record starts, from 1; for binary formats the row, from 1.
     pub line: u64,
 }
 
-/// Cells of earlier loads that a load replaced.
+/// Cells of earlier loads that a load replaced: those of the same row, column and timestamp as a new one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReplacedCells {
-    /// Their number.
+    /// Number of cells, those with an equal value included.
     pub cells: u64,
-    /// Those that have another value now.
+    /// Cells among them whose new value differs from the old one.
     pub changed: u64,
     /// New inputs of the windows where values changed, by path: one or several of them replaced the cells.
     pub by: Vec<String>,
@@ -213,11 +215,11 @@ pub struct ReplacedCells {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NotedRows {
-    /// Their number.
+    /// Number of such rows in all inputs of the load.
     pub count: u64,
     /// The input of the first; of several inputs the least by path.
     pub file: String,
-    /// Line where it starts, from 1.
+    /// Line where it starts, from 1; of the same input the least.
     pub line: u64,
 }
 
@@ -226,7 +228,7 @@ impl NotedRows {
         (counted.count > 0).then(|| Self { count: counted.count, file: file.to_owned(), line: counted.first_line })
     }
 
-    /// Adds `other` to `rows`.
+    /// Adds `other` to `rows`, which keep the place of the first.
     fn join(rows: &mut Option<Self>, other: Option<Self>) {
         let Some(other) = other else { return };
         let Some(rows) = rows else {
@@ -244,7 +246,6 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Durations as a number of seconds.
 mod seconds {
     use super::{Deserialize, Deserializer, Duration};
 

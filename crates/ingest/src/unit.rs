@@ -10,19 +10,19 @@ use tidetable_store::Table;
 use tidetable_store::version::{Sst, VersionEdit};
 use tidetable_store::{Result, StoreError};
 
-use crate::pass::{Pass, Reading, passes};
+use crate::pass::{Pass, passes};
 use crate::spec::UnitLoader;
 use crate::stats::{EmptyRow, LoadStats};
 use crate::work::{InputRead, Work};
 
-/// Some inputs of a load.
+/// Some inputs of a load with what is to be done with them. It has no handle and no secret, and can be sent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadUnit {
-    /// For each target of the load.
+    /// For each target of the load, in its order.
     pub(crate) works: Vec<Work>,
 }
 
-/// The result of a unit.
+/// The result of a unit, which names SSTs that no version names yet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadUnitDone {
     /// For each target of the load.
@@ -68,7 +68,7 @@ impl RunLoadUnits for UnitLoader<'_> {
 }
 
 impl LoadUnitDone {
-    /// Its counts, of all tables.
+    /// Its counts, one for each table in the order of the load.
     pub fn stats(&self) -> impl Iterator<Item = &LoadStats> {
         self.tables.iter().map(|table| &table.stats)
     }
@@ -94,6 +94,15 @@ impl LoadUnit {
         Ok(self)
     }
 
+    /// A unit of these works, before it gets inputs.
+    fn without_inputs(works: &[Work]) -> Self {
+        let mut empty = Vec::with_capacity(works.len());
+        for Work { rebuilt, tombstones, .. } in works {
+            empty.push(Work { rebuilt: rebuilt.clone(), tombstones: tombstones.clone(), inputs: Vec::new() });
+        }
+        Self { works: empty }
+    }
+
     /// Paths of the inputs, those of each table in order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.works.iter().flat_map(|work| &work.inputs).map(|input| input.file.path.as_str())
@@ -105,39 +114,33 @@ pub(crate) fn bytes(passes: &[Pass]) -> u64 {
     passes.iter().flat_map(|pass| &pass.readings).map(|reading| reading.file.size).sum()
 }
 
-/// Splits works, which are read in `passes`, into units of about `limit(total)` bytes. An input of unknown size counts as one byte.
+/// Splits works, which are read in `passes`, into units of about `limit(total)` bytes; `None`: one unit has all. An input
+/// of unknown size counts as one byte.
 pub(crate) fn split(works: Vec<Work>, passes: Vec<Pass>, limit: &dyn Fn(u64) -> Option<u64>) -> Vec<LoadUnit> {
-    let size = |reading: &Reading| reading.file.size.max(1);
-    let total = passes.iter().flat_map(|pass| &pass.readings).map(size).sum();
+    let readings = passes.iter().flat_map(|pass| &pass.readings);
+    let total = readings.map(|reading| reading.file.size.max(1)).sum();
     let Some(limit) = limit(total) else { return vec![LoadUnit { works }] };
-    let empty = || {
-        let work = |work: &Work| Work {
-            rebuilt: work.rebuilt.clone(),
-            tombstones: work.tombstones.clone(),
-            inputs: Vec::new(),
-        };
-        LoadUnit { works: works.iter().map(work).collect() }
-    };
+
     let mut units = Vec::new();
     for pass in passes {
-        let (mut unit, mut bytes) = (empty(), 0);
+        let mut unit = LoadUnit::without_inputs(&works);
+        let mut bytes = 0;
         for reading in pass.readings {
-            let size = size(&reading);
+            let size = reading.file.size.max(1);
             // Nearer to the limit without this input than with it.
             if bytes > 0 && bytes + size / 2 >= limit {
-                units.push(std::mem::replace(&mut unit, empty()));
+                units.push(std::mem::replace(&mut unit, LoadUnit::without_inputs(&works)));
                 bytes = 0;
             }
+
             bytes += size;
-            for (target, index) in reading.uses {
-                let input = works.get(target).and_then(|work| work.inputs.get(index));
-                if let (Some(work), Some(input)) = (unit.works.get_mut(target), input) {
-                    work.inputs.push(input.clone());
-                }
+            for used in reading.uses {
+                unit.works[used.target].inputs.push(used.of(&works).clone());
             }
         }
         units.push(unit);
     }
+
     units
 }
 
@@ -159,7 +162,6 @@ impl Answers<'_> {
         self.tables.iter().zip(&done.tables).for_each(|(table, done)| done.discard(table));
     }
 
-    /// Removes the SSTs of all answers.
     pub(crate) fn discard_all(&self) {
         self.done.iter().flatten().for_each(|done| self.discard(done));
     }
@@ -180,7 +182,7 @@ impl Answers<'_> {
 }
 
 impl TableDone {
-    /// Removes its SSTs.
+    /// Removes its SSTs, because they will not be committed.
     pub(crate) fn discard(&self, table: &Table) {
         table.discard(&VersionEdit { ssts: self.ssts.clone(), ..VersionEdit::default() });
     }

@@ -12,7 +12,7 @@ use tidetable_store::{Result, StoreError};
 use crate::input::feed::LoadedContent;
 use crate::input::plan::Grown;
 
-/// An input to be read.
+/// An input to be read, and which of its rows count.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ToRead {
     pub(crate) file: InputFile,
@@ -42,9 +42,8 @@ pub(crate) struct ToRead {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HeldInput {
     pub(crate) input: Input,
-    /// Offset of its end.
     pub(crate) end: u64,
-    /// Whether it touches rebuilt windows.
+    /// Whether it touches rebuilt windows, so that it is read again from its start.
     pub(crate) again: bool,
 }
 
@@ -154,26 +153,31 @@ impl ToRead {
         };
         let (size, hash) = read.loaded.map_or((self.file.size, hash), |loaded| (loaded.bytes, loaded.hash));
         let held = self.held.as_ref().map(|held| &held.input);
-        let count = |of: fn(&Input) -> u64| held.map_or(0, of);
-        let left = self.left.iter().filter(|left| !left.days.is_empty());
+        let mut days: BTreeSet<i32> = BTreeSet::new();
+        let mut windows: BTreeSet<i64> = BTreeSet::new();
+        if let Some(held) = held {
+            days.extend(&held.days);
+            let settled: BTreeSet<i64> = self.settles.iter().map(|settled| settled.start).collect();
+            windows.extend(held.windows.iter().filter(|start| !settled.contains(start)));
+        }
+        for left in self.left.iter().filter(|left| !left.days.is_empty()) {
+            days.extend(&left.days);
+            windows.insert(left.start);
+        }
+        for (start, read_days) in read.days.iter().chain(&read.settled) {
+            days.extend(read_days);
+            windows.insert(*start);
+        }
 
-        let days = held.into_iter().flat_map(|held| &held.days).chain(left.clone().flat_map(|left| &left.days));
-        let read_days = read.days.iter().chain(&read.settled);
-        let days: BTreeSet<i32> = days.chain(read_days.clone().flat_map(|(_, days)| days)).copied().collect();
-
-        let settled = |start: &&i64| self.settles.iter().any(|settled| settled.start == **start);
-        let windows = held.into_iter().flat_map(|held| &held.windows).filter(|start| !settled(start));
-        let windows = windows.chain(left.map(|left| &left.start)).chain(read_days.map(|(start, _)| start));
-        let windows: BTreeSet<i64> = windows.copied().collect();
         Ok(Input {
             input_seqno: self.input_seqno,
             path: self.file.path.clone(),
             size,
             version: self.file.version.clone(),
             hash,
-            read: count(|held| held.read) + read.counts.read,
-            rejected: count(|held| held.rejected) + read.counts.rejected,
-            more_lines_rejected: count(|held| held.more_lines_rejected) + read.counts.more_lines,
+            read: held.map_or(0, |held| held.read) + read.counts.read,
+            rejected: held.map_or(0, |held| held.rejected) + read.counts.rejected,
+            more_lines_rejected: held.map_or(0, |held| held.more_lines_rejected) + read.counts.more_lines,
             reader: self.file.reader,
             breaks: self.file.breaks.clone(),
             shape: read.shape,
@@ -203,18 +207,23 @@ impl ToRead {
 
     /// The windows that it owes after it was read as content `hash`.
     fn owed(&self, read: &InputRead, hash: ContentHash) -> Vec<OwedWindow> {
+        let mut owed = Vec::new();
         if !self.changed {
-            // Appended rows may lie in them, too.
-            let has_grown = self.counts;
-            let held = |owed: &OwedWindow| owed.held.filter(|_| !has_grown);
-            return self.left.iter().map(|owed| OwedWindow { held: held(owed), ..owed.clone() }).collect();
+            for left in &self.left {
+                // Rows of an input that has grown may lie in them, too.
+                let held = left.held.filter(|_| !self.counts);
+                owed.push(OwedWindow { held, ..left.clone() });
+            }
+            return owed;
         }
-        let owes = |left: &OwedWindow| {
-            !self.is_built_from(left, read, hash) && (left.lost || left.rows > 0 || !left.days.is_empty())
-        };
-        let rows = |start: i64| read.owed.get(&start).copied().unwrap_or_default();
-        let owed = self.left.iter().map(|left| OwedWindow { rows: rows(left.start), ..left.clone() });
-        let mut owed: Vec<OwedWindow> = owed.filter(owes).collect();
+
+        for left in &self.left {
+            let rows = read.owed.get(&left.start).copied().unwrap_or_default();
+            let brings = left.lost || rows > 0 || !left.days.is_empty();
+            if brings && !self.is_built_from(left, read, hash) {
+                owed.push(OwedWindow { rows, ..left.clone() });
+            }
+        }
         owed.sort_by_key(|owed| owed.start);
         owed
     }
@@ -229,7 +238,6 @@ pub(crate) struct Counts {
     pub(crate) rejected: u64,
     /// Lines of rejected rows beyond the first of each.
     pub(crate) more_lines: u64,
-    /// Accepted rows without cells.
     pub(crate) empty: u64,
     /// Rows of windows that are left as they are.
     pub(crate) owed: u64,
@@ -255,7 +263,7 @@ impl Counts {
     }
 }
 
-/// Totals of one input.
+/// Totals of one input, as far as it was read: what its record in the next version is made of.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InputRead {
     pub(crate) counts: Counts,
@@ -266,7 +274,7 @@ pub(crate) struct InputRead {
     /// What the beginning of its text decided.
     #[serde(default, skip_serializing_if = "TextShape::is_open")]
     pub(crate) shape: TextShape,
-    /// UTC days with cells, by window.
+    /// UTC days with cells, by the start of their window.
     pub(crate) days: BTreeMap<i64, BTreeSet<i32>>,
     /// The same of rows that are not counted, in windows that the input owed.
     pub(crate) settled: BTreeMap<i64, BTreeSet<i32>>,
@@ -274,4 +282,37 @@ pub(crate) struct InputRead {
     pub(crate) owed: BTreeMap<i64, u64>,
     /// Those of these windows with rows after [`ToRead::prefix`].
     pub(crate) renewed: BTreeSet<i64>,
+}
+
+impl InputRead {
+    /// Adds rows of windows that are left as they are. `is_new` tells whether they lie behind what the record counts.
+    pub(crate) fn add_owed(&mut self, owed: &BTreeMap<i64, u64>, is_new: bool) {
+        for (window, rows) in owed {
+            *self.owed.entry(*window).or_default() += rows;
+            if is_new {
+                self.renewed.insert(*window);
+            }
+        }
+    }
+
+    /// Adds the days of rows that do not count, in windows that the input owed.
+    pub(crate) fn add_settled(&mut self, days: BTreeMap<i64, BTreeSet<i32>>, to_read: &ToRead) {
+        for (window, days) in days {
+            if to_read.settles.iter().any(|owed| owed.start == window) {
+                self.settled.entry(window).or_default().extend(days);
+            }
+        }
+    }
+
+    /// Adds rows that count, and the days of their cells by window.
+    pub(crate) fn count(&mut self, rows: &Counts, days: &BTreeMap<i64, BTreeSet<i32>>) {
+        self.counts.read += rows.read;
+        self.counts.accepted += rows.accepted;
+        self.counts.filtered += rows.filtered;
+        self.counts.rejected += rows.rejected;
+        self.counts.more_lines += rows.more_lines;
+        for (window, days) in days {
+            self.days.entry(*window).or_default().extend(days);
+        }
+    }
 }

@@ -3,8 +3,8 @@
 //! A window that is rebuilt has all its cells from one load, which counts them. Elsewhere new SSTs lie beside older
 //! ones, and cells of both may be equal in all but their value: the new one wins. Such cells are found by reading the
 //! older SSTs whose keys and timestamps overlap those of new ones: first the keys, and the cells if rows have equal keys.
-//! A small late file may overlap a window of any size, so no more is read than [`LEAST_READ`] or [`READ_FACTOR`] times the new bytes: beyond
-//! that, replaced cells are not counted.
+//! A small late file may overlap a window of any size, so no more is read than [`LEAST_READ`] or [`READ_FACTOR`] times the
+//! new bytes: beyond that, replaced cells are not counted.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
@@ -12,14 +12,13 @@ use std::sync::Arc;
 
 use arrow::array::{Array, DynComparator, make_comparator};
 use arrow::compute::SortOptions;
-use tidetable_layout::{Block, GroupBlock, KeyRange, Layout, Projection};
+use tidetable_layout::{Block, GroupBlock, Layout, Projection};
 use tidetable_store::Result;
 use tidetable_store::limits::ignore_damage;
-use tidetable_store::merge::Overflow;
-use tidetable_store::read::{ALL_TIMES, BlockScan, ScanMode, ScanOptions, Snapshot};
+use tidetable_store::read::{ALL_TIMES, BlockScan, ScanMode, Snapshot, SstSource};
 use tidetable_store::version::{Sst, VersionEdit};
 
-use crate::earlier::near::{are_apart, times_decide};
+use crate::earlier::near::{Overlap, are_apart, times_decide};
 use crate::earlier::row_cursor::{Filled, RowCursor};
 use crate::spec::LoadTarget;
 use crate::stats::ReplacedCells;
@@ -36,17 +35,21 @@ impl LoadTarget<'_> {
         if self.layout.stored().upsert || self.base.windows.is_empty() {
             return Ok(None);
         }
+
         let snapshot = Snapshot::new(self.table.clone(), Arc::new(self.base.clone()))?;
         let mut replaced = ReplacedCells::default();
         let mut changed_in = BTreeSet::new();
         let written: u64 = edit.ssts.values().flatten().map(|sst| sst.bytes).sum();
         let mut may_read = LEAST_READ.max(written.saturating_mul(READ_FACTOR));
+
         for (start, new) in edit.ssts.iter().filter(|(start, _)| !edit.rebuilt.contains(start)) {
             // Where a row lies in several windows, so may cells of one timestamp.
             let window = Some(*start).filter(|_| self.layout.rows_lie_in_one_window());
             let new: Vec<&Sst> = new.iter().collect();
-            let counts = count(&snapshot, &self.left_in(window, edit), &new, &mut may_read);
+            let old = self.left_in(window, edit);
+
             // `verify` tells of a damaged file.
+            let counts = count(&snapshot, &old, &new, &mut may_read);
             let counts = counts.or_else(|error| ignore_damage(error).map(|()| Counts::default()))?;
             replaced.cells += counts.cells;
             replaced.changed += counts.changed;
@@ -54,6 +57,7 @@ impl LoadTarget<'_> {
                 changed_in.insert(*start);
             }
         }
+
         self.name_inputs(&mut replaced, edit, &changed_in);
         Ok(Some(replaced).filter(|replaced| replaced.cells > 0))
     }
@@ -61,86 +65,88 @@ impl LoadTarget<'_> {
     /// Names the inputs with cells in `windows`: new ones, and those of earlier loads. Growth of an input may correct its
     /// own rows, so it is named as neither.
     fn name_inputs(&self, replaced: &mut ReplacedCells, edit: &VersionEdit, windows: &BTreeSet<i64>) {
-        let touches = |starts: &[i64]| starts.iter().any(|start| windows.contains(start));
-        let new = self.plan.new.iter().chain(&self.plan.resumed).map(|(_, file)| file.path.as_str());
-        let new: BTreeSet<&str> = new.collect();
-        let by = edit.inputs.iter().filter(|input| new.contains(input.path.as_str()) && touches(&input.windows));
-        replaced.by = by.map(|input| input.path.clone()).collect();
-        let of = self.base.inputs.iter().filter(|input| touches(&input.windows));
-        replaced.of = of.map(|input| input.path.clone()).collect();
+        let new = self.plan.new.iter().chain(&self.plan.resumed);
+        let new: BTreeSet<&str> = new.map(|(_, file)| file.path.as_str()).collect();
+        for input in edit.inputs.iter().filter(|input| new.contains(input.path.as_str())) {
+            if has_any(&input.windows, windows) {
+                replaced.by.push(input.path.clone());
+            }
+        }
+        for input in self.base.inputs.iter().filter(|input| has_any(&input.windows, windows)) {
+            replaced.of.push(input.path.clone());
+        }
         replaced.by.sort_unstable();
         replaced.of.sort_unstable();
     }
 }
 
-/// Cells that are replaced.
+/// Whether one of the windows that begin at `starts` is among `windows`.
+fn has_any(starts: &[i64], windows: &BTreeSet<i64>) -> bool {
+    starts.iter().any(|start| windows.contains(start))
+}
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     cells: u64,
-    /// Those whose new value differs.
+    /// Cells whose new value differs from the one that they replace.
     changed: u64,
 }
 
-/// Counts the cells of `old` that those of `new` replace; none if it would have to read more than `may_read` bytes of `old`, from which
-/// it takes what it reads.
+/// Counts the cells of `old` that those of `new` replace. `may_read` are the bytes of `old` that may be read, from which
+/// it takes what it reads; if these do not suffice, no cells are counted.
 fn count(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst], may_read: &mut u64) -> Result<Counts> {
-    let layout = snapshot.layout();
-    let times_decide = times_decide(layout);
-    let may_meet = |old: &Sst, new: &Sst| new.shares_keys(old) && !(times_decide && are_apart(old, new));
-    let near: Vec<&Sst> = old.iter().copied().filter(|old| new.iter().any(|new| may_meet(old, new))).collect();
-    let new: Vec<&Sst> = new.iter().copied().filter(|new| near.iter().any(|old| may_meet(old, new))).collect();
-    let (Some(first), Some(last)) =
-        (new.iter().map(|sst| &sst.first_key).min(), new.iter().map(|sst| &sst.last_key).max())
-    else {
-        return Ok(Counts::default());
-    };
-    let Some(left) = may_read.checked_sub(near.iter().map(|sst| sst.bytes).sum()) else {
+    let times_decide = times_decide(snapshot.layout());
+    let overlap =
+        Overlap::new(snapshot, old, new, |old, new| new.shares_keys(old) && !(times_decide && are_apart(old, new)));
+    let Some(overlap) = overlap else { return Ok(Counts::default()) };
+    let Some(left) = may_read.checked_sub(overlap.old.iter().map(|sst| sst.bytes).sum()) else {
         return Ok(Counts::default());
     };
     *may_read = left;
 
-    let keys = KeyRange { start: first.clone(), end: Some([last.as_slice(), &[0]].concat()) };
-    let scan = |ssts: &[&Sst], projection: &Projection, is_new: bool| -> Result<BlockScan> {
-        let mut sources = Vec::with_capacity(ssts.len());
-        for (at, sst) in ssts.iter().enumerate() {
-            let mut source = snapshot.source(sst, &ALL_TIMES)?;
-            if is_new {
-                // They have no number yet, and deletes were applied during the load.
-                (source.seqno, source.tombstones) = (at as u64, None);
-            }
-            sources.push(source);
-        }
-        let mode = ScanMode { overflow: Overflow::Passes, ..ScanMode::default() };
-        let schema = Arc::clone(snapshot.schema());
-        BlockScan::new(schema, sources, keys.clone(), projection, None, &ScanOptions::default(), mode)
-    };
-
     let no_cells = Projection { groups: vec![None; snapshot.schema().groups.len()] };
-    let mut rows = SharedRows::new(scan(&near, &no_cells, false)?, scan(&new, &no_cells, true)?);
-    if rows.next()?.is_none() {
+    if shared_rows(&overlap, &no_cells)?.next()?.is_none() {
         return Ok(Counts::default());
     }
-    let all = Projection::all(snapshot.schema());
-    let mut rows = SharedRows::new(scan(&near, &all, false)?, scan(&new, &all, true)?);
+
+    let mut rows = shared_rows(&overlap, &Projection::all(snapshot.schema()))?;
     let mut counts = Counts::default();
     let mut compared: Vec<ComparedGroup> = Vec::new();
     while let Some(shared) = rows.next()? {
         if shared.are_blocks_new {
-            compared = ComparedGroup::all(layout, &shared)?;
+            compared = ComparedGroup::all(snapshot.layout(), &shared)?;
         }
         compared.iter().for_each(|group| group.count_row(&shared, &mut counts));
     }
     Ok(counts)
 }
 
-/// Rows of two scans with equal keys.
+/// The rows that both sides have, with the cells of `projection`.
+fn shared_rows(overlap: &Overlap<'_>, projection: &Projection) -> Result<SharedRows> {
+    let mut old = Vec::with_capacity(overlap.old.len());
+    for sst in &overlap.old {
+        old.push(overlap.snapshot.source(sst, &ALL_TIMES)?);
+    }
+
+    let mut new = Vec::with_capacity(overlap.new.len());
+    for (seqno, sst) in (0..).zip(&overlap.new) {
+        // They have no number yet, and deletes were applied during the load.
+        new.push(SstSource { seqno, tombstones: None, ..overlap.snapshot.source(sst, &ALL_TIMES)? });
+    }
+
+    let old = overlap.scan(old, projection, ScanMode::default())?;
+    let new = overlap.scan(new, projection, ScanMode::default())?;
+    Ok(SharedRows::new(old, new))
+}
+
+/// Rows with equal keys of a scan of old SSTs and one of new ones, found by merging the two.
 struct SharedRows {
     old: RowCursor,
     new: RowCursor,
     are_blocks_new: bool,
 }
 
-/// A row that two blocks share.
+/// A row that two blocks share, with its place in each.
 struct SharedRow<'a> {
     old: &'a Block,
     old_row: usize,
@@ -186,7 +192,6 @@ impl SharedRows {
 
 /// How to compare the cells of a group in two blocks.
 struct ComparedGroup {
-    /// Its place in the schema.
     group: usize,
     /// Whether a record is one cell, and its columns are fields of it.
     is_packed: bool,
@@ -195,7 +200,6 @@ struct ComparedGroup {
 
 /// A column whose later cells replace earlier ones.
 struct ComparedColumn {
-    /// Its place in the group.
     place: usize,
     /// Compares values by record of the older and of the newer block.
     compare: DynComparator,
@@ -263,7 +267,6 @@ impl ComparedGroup {
     }
 }
 
-/// A record of a group.
 struct Record<'a> {
     group: &'a GroupBlock,
     record: usize,

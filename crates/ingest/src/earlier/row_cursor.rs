@@ -12,10 +12,9 @@ pub(super) struct RowCursor {
     pub(super) row: usize,
 }
 
-/// Whether a cursor has a row.
+/// Whether a cursor has a row, and whether that is in another block than before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filled {
-    /// In the block that it had.
     SameBlock,
     NewBlock,
     End,

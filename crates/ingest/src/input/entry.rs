@@ -12,17 +12,17 @@ use tidetable_store::version::InputName;
 /// What makes files hold equal rows: their content, and the values that folders give to columns.
 pub(super) type Identity = (ContentHash, String);
 
-/// A name with its file and its record.
+/// A name with its file and its record, as a plan compares them.
+#[derive(Default)]
 pub(super) struct Entry<'a> {
     pub(super) input_seqno: u64,
     pub(super) path: Cow<'a, str>,
-    /// Whether the name is unseen.
     pub(super) is_new: bool,
     /// The file now; `None` if it vanished.
     pub(super) file: Option<InputFile>,
-    /// Its record as an input.
+    /// Its record as an input with rows, if it had some.
     pub(super) held: Option<&'a Arc<Input>>,
-    /// Its record as a name without rows.
+    /// Its record as a name without rows, such as that of a copy.
     pub(super) known: Option<&'a InputName>,
     /// Hash of its present or last content; `None` if no other name can have the same.
     pub(super) content: Option<ContentHash>,
@@ -32,6 +32,22 @@ pub(super) struct Entry<'a> {
     pub(super) renamed: Option<String>,
     /// Its growth, if it was renamed and has grown.
     pub(super) growth: Option<Growth>,
+}
+
+/// Content as a version records it: what a file must be like to count as unchanged.
+#[derive(Clone, Copy)]
+pub(super) struct RecordedContent<'a> {
+    pub(super) size: u64,
+    /// Fingerprint of the file, by which it is known as unchanged without reading it.
+    pub(super) version: &'a str,
+    pub(super) hash: ContentHash,
+}
+
+/// An entry of a list, in the order in which names were first seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct EntryPlace {
+    pub(super) input_seqno: u64,
+    pub(super) index: usize,
 }
 
 impl<'a> Entry<'a> {
@@ -44,9 +60,7 @@ impl<'a> Entry<'a> {
     }
 
     pub(super) fn named(input_seqno: u64, path: Cow<'a, str>) -> Self {
-        let (file, held, known, content, renamed, growth) = (None, None, None, None, None, None);
-        let folder = String::new();
-        Self { input_seqno, path, is_new: false, file, held, known, content, folder, renamed, growth }
+        Self { input_seqno, path, ..Self::default() }
     }
 
     /// Its content with the values of its folders.
@@ -62,12 +76,17 @@ impl<'a> Entry<'a> {
         before
     }
 
-    /// Recorded size, fingerprint and hash. `None` for an input left incomplete by a repair or an older build.
-    pub(super) fn before(&self) -> Option<(u64, &'a str, ContentHash)> {
-        let of_input = self.held.map(|input| (input.size, input.version.as_str(), input.hash));
-        let of_name = self.known.and_then(|name| name.content.as_ref());
-        let of_name = of_name.map(|content| (content.size, content.version.as_str(), content.hash));
-        of_input.or(of_name).filter(|(_, _, hash)| *hash != ContentHash(0))
+    /// What the version records of its content. `None` for an input left incomplete by a repair or an older build.
+    pub(super) fn recorded(&self) -> Option<RecordedContent<'a>> {
+        let recorded = match (self.held, self.known) {
+            (Some(held), _) => RecordedContent { size: held.size, version: &held.version, hash: held.hash },
+            (None, Some(known)) => {
+                let content = known.content.as_ref()?;
+                RecordedContent { size: content.size, version: &content.version, hash: content.hash }
+            }
+            (None, None) => return None,
+        };
+        Some(recorded).filter(|recorded| recorded.hash != ContentHash(0))
     }
 }
 
@@ -79,18 +98,66 @@ impl Entry<'_> {
     }
 }
 
-/// For each key of a file that is there, the least sequence number of its files, and the entry of that file.
-pub(super) fn carriers<K: Eq + Hash>(
-    entries: &[Entry<'_>],
-    key: impl Fn(&Entry<'_>) -> Option<K>,
-) -> HashMap<K, (u64, usize)> {
-    let mut carriers: HashMap<K, (u64, usize)> = HashMap::with_capacity(entries.len());
-    for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_some()) {
-        let Some(key) = key(entry) else { continue };
-        let own = (entry.input_seqno, at);
-        carriers.entry(key).and_modify(|least| *least = own.min(*least)).or_insert(own);
+/// The entries whose rows a table holds, to find out which of the others are their copies.
+pub(super) struct Carriers<'e, 'a> {
+    entries: &'e [Entry<'a>],
+    /// Of the files that are there, the first of each identity.
+    by_identity: HashMap<Identity, EntryPlace>,
+    by_content: HashMap<ContentHash, EntryPlace>,
+    /// Identities of the inputs that have a record.
+    of_inputs: HashSet<Identity>,
+}
+
+impl<'e, 'a> Carriers<'e, 'a> {
+    pub(super) fn new(entries: &'e [Entry<'a>]) -> Self {
+        let inputs = entries.iter().filter(|entry| entry.held.is_some());
+        Self {
+            entries,
+            by_identity: first_by(entries, |entry| entry.identity()),
+            by_content: first_by(entries, |entry| entry.content),
+            of_inputs: inputs.filter_map(Entry::identity).collect(),
+        }
     }
-    carriers
+
+    /// For each entry that is a copy, the path of the input with its content.
+    pub(super) fn copies(&self, rebuild: bool) -> Vec<Option<String>> {
+        (0..self.entries.len()).map(|index| self.original(index, rebuild)).collect()
+    }
+
+    fn original(&self, index: usize, rebuild: bool) -> Option<String> {
+        let entry = &self.entries[index];
+        // Files without rows are no copies; of one that is gone, another with its content brings as much.
+        if entry.file.is_some() && entry.held.is_some_and(|held| brought_nothing(held)) {
+            return None;
+        }
+
+        let identity = entry.identity()?;
+        let is_unchanged = entry.content == entry.recorded().map(|recorded| recorded.hash);
+        // A copy that was found before folders gave columns is that of an input of other folders; it stays one until a
+        // rebuild.
+        let is_of_other_folders = entry.known.is_some() && is_unchanged && !self.of_inputs.contains(&identity);
+        let carrier = match is_of_other_folders && !rebuild {
+            true => self.by_content.get(&identity.0)?,
+            false => self.by_identity.get(&identity)?,
+        };
+        (carrier.index != index).then(|| self.entries[carrier.index].path.clone().into_owned())
+    }
+}
+
+/// Whether an input had neither rows nor windows when it was read.
+fn brought_nothing(input: &Input) -> bool {
+    input.read == 0 && input.windows.is_empty()
+}
+
+/// For each key of a file that is there, the entry whose name was seen first.
+fn first_by<K: Eq + Hash>(entries: &[Entry<'_>], key: impl Fn(&Entry<'_>) -> Option<K>) -> HashMap<K, EntryPlace> {
+    let mut first: HashMap<K, EntryPlace> = HashMap::with_capacity(entries.len());
+    for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_some()) {
+        let Some(key) = key(entry) else { continue };
+        let place = EntryPlace { input_seqno: entry.input_seqno, index };
+        first.entry(key).and_modify(|least| *least = place.min(*least)).or_insert(place);
+    }
+    first
 }
 
 /// Counts of files by size: only files of the same size can be copies.
@@ -100,6 +167,8 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
+    /// Counts the files of `entries` with known content, those of the entries `open`, and those of `fresh` that are
+    /// wanted.
     pub(super) fn new(
         entries: &[Entry<'_>],
         open: &[usize],
@@ -108,17 +177,18 @@ impl Sizes {
     ) -> Self {
         let mut sizes = Self { counts: HashMap::new(), gone: HashSet::new() };
         for entry in entries.iter().filter(|entry| entry.content.is_some()) {
-            let size = match (&entry.file, entry.before()) {
+            let size = match (&entry.file, entry.recorded()) {
                 (Some(file), _) => file.size,
-                (None, Some((size, ..))) => {
-                    sizes.gone.insert(size);
-                    size
+                (None, Some(recorded)) => {
+                    sizes.gone.insert(recorded.size);
+                    recorded.size
                 }
                 (None, None) => continue,
             };
             *sizes.counts.entry(size).or_default() += 1;
         }
-        let open = open.iter().filter_map(|at| entries[*at].file.as_ref());
+
+        let open = open.iter().filter_map(|index| entries[*index].file.as_ref());
         for file in open.chain(fresh.iter().filter(|file| wants(file))) {
             *sizes.counts.entry(file.size).or_default() += 1;
         }
@@ -135,17 +205,18 @@ impl Sizes {
     }
 }
 
-/// Vanished names by identity, the latest first.
-pub(super) struct Gone(HashMap<Identity, Vec<(u64, usize)>>);
+/// Vanished names by identity, the latest first, so that the one seen first is taken first.
+pub(super) struct Gone(HashMap<Identity, Vec<EntryPlace>>);
 
 impl Gone {
     pub(super) fn new(entries: &[Entry<'_>]) -> Self {
-        let mut gone: HashMap<Identity, Vec<(u64, usize)>> = HashMap::new();
-        for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_none()) {
+        let mut gone: HashMap<Identity, Vec<EntryPlace>> = HashMap::new();
+        for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_none()) {
             if let Some(identity) = entry.identity() {
-                gone.entry(identity).or_default().push((entry.input_seqno, at));
+                gone.entry(identity).or_default().push(EntryPlace { input_seqno: entry.input_seqno, index });
             }
         }
+
         gone.values_mut().for_each(|places| places.sort_unstable_by(|a, b| b.cmp(a)));
         Self(gone)
     }
@@ -156,11 +227,11 @@ impl Gone {
 
     /// Removes and returns the name of this identity that was seen first.
     pub(super) fn take(&mut self, identity: &Identity) -> Option<usize> {
-        self.0.get_mut(identity)?.pop().map(|(_, at)| at)
+        self.0.get_mut(identity)?.pop().map(|place| place.index)
     }
 }
 
-/// A file whose name is unseen.
+/// A file whose name is unseen: it may be new, a copy, or renamed.
 pub(super) struct Unnamed {
     pub(super) file: InputFile,
     pub(super) content: Option<ContentHash>,
@@ -175,23 +246,24 @@ impl Unnamed {
     }
 }
 
-/// Vanished inputs with rows whose content no file holds: by the values of their folders and their content, the least
-/// sequence number and its entry.
-pub(super) struct Outgrown(HashMap<String, BTreeMap<HeldContent, (u64, usize)>>);
+/// Vanished inputs with rows whose content no file holds, by the values of their folders and their content: of equal ones
+/// that which was seen first.
+pub(super) struct Outgrown(HashMap<String, BTreeMap<HeldContent, EntryPlace>>);
 
 impl Outgrown {
     pub(super) fn new(entries: &[Entry<'_>], unnamed: &[Unnamed]) -> Self {
         let present = entries.iter().filter(|entry| entry.file.is_some()).filter_map(Entry::identity);
         let present: HashSet<Identity> = present.chain(unnamed.iter().filter_map(Unnamed::identity)).collect();
-        let mut outgrown: HashMap<String, BTreeMap<HeldContent, (u64, usize)>> = HashMap::new();
-        for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_none()) {
+
+        let mut outgrown: HashMap<String, BTreeMap<HeldContent, EntryPlace>> = HashMap::new();
+        for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_none()) {
             // Any file begins with the header of a file without rows.
             if let (Some(held), Some(identity)) = (entry.held.filter(|held| held.read > 0), entry.identity())
                 && !present.contains(&identity)
             {
-                let own = (entry.input_seqno, at);
+                let place = EntryPlace { input_seqno: entry.input_seqno, index };
                 let of_folder = outgrown.entry(entry.folder.clone()).or_default();
-                of_folder.entry(held.content()).and_modify(|least| *least = own.min(*least)).or_insert(own);
+                of_folder.entry(held.content()).and_modify(|least| *least = place.min(*least)).or_insert(place);
             }
         }
         Self(outgrown)
@@ -208,7 +280,8 @@ impl Outgrown {
         let growth = if smaller.is_empty() { None } else { growth(file, &smaller)? };
         // A renamed file whose last record goes on is told from another one by nothing.
         let Some(growth) = growth.filter(|growth| growth.from.is_some()) else { return Ok(None) };
+
         let content = smaller.into_iter().rev().find(|held| held.hash == growth.before);
-        Ok(content.and_then(|content| outgrown.remove(&content)).map(|(_, at)| (at, growth)))
+        Ok(content.and_then(|content| outgrown.remove(&content)).map(|place| (place.index, growth)))
     }
 }

@@ -10,14 +10,14 @@ use tidetable_source::{
 };
 use tidetable_store::{Result, StoreError};
 
-/// Some rows of an input.
+/// Some consecutive rows of an input, as they were read.
 #[derive(Debug)]
 pub enum FeedPiece {
     /// A chunk of a file, to be parsed on any thread.
     Chunk {
-        /// Parser of the file.
+        /// Parser of the file, which all its chunks share.
         parser: Arc<Parser>,
-        /// The chunk.
+        /// Bytes of whole records, with their place in the file.
         chunk: Chunk,
     },
     /// Rows in the columns and types for which the layouts were compiled.
@@ -37,26 +37,26 @@ impl FeedPiece {
 /// Facts about an input that are known after reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeedEnd {
-    /// Hash of its content.
+    /// Hash of its content, by which the next load knows it as unchanged, and other files as copies of it.
     pub hash: ContentHash,
     /// Bytes read, as stored; 0 if it has no bytes of its own.
     pub bytes: u64,
     /// The content that was loaded, if the last line was not: it has no line end, and the file changed meanwhile.
     pub loaded: Option<LoadedContent>,
-    /// What the beginning of a text decided.
+    /// What the beginning of a text decided, such as how its lines end; kept for the rows that it may get later.
     pub shape: TextShape,
 }
 
 /// The first bytes of an input, which are all of its content that a table holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadedContent {
-    /// Their number, as stored.
+    /// Length of the content in bytes, as stored.
     pub bytes: u64,
-    /// Their hash.
+    /// Hash of these bytes, as that of a whole file.
     pub hash: ContentHash,
 }
 
-/// A source of rows for a load.
+/// A source of rows for a load, such as files, batches in memory, or the windows of other tables.
 pub trait Feed: Debug + Sync {
     /// Passes the pieces of `input` to `give` in order, each with the bytes read since the one before. A piece begins
     /// at each of `cuts`: offsets in bytes for chunks, in rows for rows. Returns `None` if `give` returned false, to
@@ -80,12 +80,12 @@ pub trait Feed: Debug + Sync {
     }
 }
 
-/// The files of a source.
+/// The files of a source, as found by its storage.
 #[derive(Debug, Clone, Copy)]
 pub struct FileFeed<'a> {
-    /// Their storage.
+    /// The directory or bucket that the files are read from.
     pub storage: &'a Storage,
-    /// Their format and columns.
+    /// Format of the files, and the columns to parse with their types.
     pub source: &'a SourceSpec,
 }
 
@@ -99,6 +99,7 @@ impl Feed for FileFeed<'_> {
         let mut reader = self.storage.open(self.source, input).map_err(|error| of_change(input, error))?;
         reader.cut_at(cuts);
         let parser = reader.parser();
+
         let mut seen = 0;
         while let Some(chunk) = reader.next() {
             let bytes = reader.bytes_read();
@@ -108,6 +109,7 @@ impl Feed for FileFeed<'_> {
             }
             seen = bytes;
         }
+
         let bytes = reader.bytes_read();
         if bytes != input.size {
             return Err(StoreError::InputChanged { path: input.path.clone() });

@@ -9,7 +9,7 @@ use crate::input::plan::InputPlan;
 /// A window that must be rebuilt and cannot be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftWindow {
-    /// Its start, microseconds since the epoch.
+    /// Start of the window, microseconds since the epoch.
     pub start: i64,
     /// The inputs that owe it, by path, each with its rows that are not in it; 0 if it has none there any more, or if
     /// they are known only after reading it.
@@ -43,19 +43,23 @@ impl InputPlan {
     /// The windows of `base` that a load by this plan will leave as they are, as far as that is known before reading.
     pub fn owed_ahead(&self, base: &Version) -> Vec<LeftWindow> {
         let stuck = self.stuck();
-        let mut owed = Owed::default();
         if stuck.is_empty() {
             return Vec::new();
         }
+
+        let mut owed = Owed::default();
         for old in self.changed.iter().map(|(_, old)| old).chain(&self.given_up) {
-            let windows: BTreeSet<i64> = old.touches().filter(|start| stuck.contains(start)).collect();
-            windows.into_iter().for_each(|start| owed.add_rows(&old.path, start, 0));
+            for start in old.touches().filter(|start| stuck.contains(start)) {
+                owed.add_rows(&old.path, start, 0);
+            }
         }
-        let is_read = |path: &str| self.changed.iter().any(|(_, old)| old.path == path);
-        for input in base.inputs.iter().filter(|input| !input.owed.is_empty() && !is_read(&input.path)) {
+
+        let changed: HashSet<&str> = self.changed.iter().map(|(_, old)| old.path.as_str()).collect();
+        for input in base.inputs.iter().filter(|input| !changed.contains(input.path.as_str())) {
             owed.add(&input.path, &input.owed);
         }
         base.names.iter().for_each(|name| owed.add(&name.path, &name.owed));
+
         owed.by_window.retain(|start, _| stuck.contains(start));
         owed.lost.extend(base.lost_windows());
         self.with_gone(owed)
@@ -67,8 +71,8 @@ impl InputPlan {
         let mut gone: Vec<&Input> = Vec::new();
         let mut rest: Vec<&Input> = self.vanished.iter().collect();
         loop {
-            let shares = |input: &&Input| input.touches().any(|start| affected.contains(&start));
-            let (more, others): (Vec<&Input>, Vec<&Input>) = rest.into_iter().partition(shares);
+            let (more, others): (Vec<&Input>, Vec<&Input>) =
+                rest.into_iter().partition(|input| input.touches().any(|start| affected.contains(&start)));
             if more.is_empty() {
                 break;
             }
@@ -76,19 +80,24 @@ impl InputPlan {
             gone.extend(more);
             rest = others;
         }
+
         gone.sort_by_key(|input| input.input_seqno);
         gone.into_iter().map(|input| input.path.clone()).collect()
     }
 
+    /// Adds to windows that are owed the vanished inputs that stand in the way.
     fn with_gone(&self, owed: Owed) -> Vec<LeftWindow> {
         let mut vanished: Vec<&Input> = self.vanished.iter().collect();
         vanished.sort_by_key(|input| input.input_seqno);
-        let left = |(start, inputs): (i64, BTreeMap<String, u64>)| {
+
+        let mut windows = Vec::with_capacity(owed.by_window.len());
+        for (start, inputs) in owed.by_window {
             let gone = vanished.iter().filter(|input| input.touches().any(|touched| touched == start));
             let gone = gone.map(|input| input.path.clone()).collect();
-            LeftWindow { start, inputs: inputs.into_iter().collect(), gone, lost: owed.lost.contains(&start) }
-        };
-        owed.by_window.into_iter().map(left).collect()
+            let lost = owed.lost.contains(&start);
+            windows.push(LeftWindow { start, inputs: inputs.into_iter().collect(), gone, lost });
+        }
+        windows
     }
 }
 

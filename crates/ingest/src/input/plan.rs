@@ -14,21 +14,20 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use tidetable_source::{ContentHash, Growth, HeldContent, InputFile, ReaderVersion, SourceError};
-use tidetable_store::version::{Input, Version};
-use tidetable_store::version::{InputContent, InputName};
+use tidetable_store::version::{Input, InputContent, InputName, Version};
 
-use crate::input::entry::{Entry, Gone, Identity, Outgrown, Sizes, Unnamed, carriers};
+use crate::input::entry::{Carriers, Entry, Gone, Identity, Outgrown, Sizes, Unnamed};
 
 /// An input that has grown: its loaded rows stay, new rows are appended.
 #[derive(Debug, Clone)]
 pub struct Grown {
-    /// The file as it is now.
+    /// The file as it is now, longer than when it was loaded.
     pub file: InputFile,
     /// The input as recorded, under its old name if it was renamed.
     pub held: Input,
     /// Offset of the new rows, see `FeedPiece`; 0 if all its rows are appended to those held.
     pub from: u64,
-    /// Expected hash of its content, if known.
+    /// Expected hash of its content, if known: the load fails if it reads another one.
     pub hash: Option<ContentHash>,
 }
 
@@ -62,7 +61,7 @@ pub struct InputPlan {
     pub left_out: Vec<String>,
     /// Names without rows that are new or changed in the next version.
     pub names: Vec<InputName>,
-    /// Paths that others replace.
+    /// Paths of the version that others replace: files that were renamed.
     pub forgotten: Vec<String>,
     /// Inputs of `unchanged` whose record changes. If only the fingerprint does, it is saved with the next commit
     /// made for another reason: the hash proves that the content is the same.
@@ -81,7 +80,7 @@ pub type GrowthOf<'a> = dyn Fn(&InputFile, &[HeldContent]) -> Result<Option<Grow
 /// Whether a file has rows now, for files that may have lost all they had.
 pub type HoldsRows<'a> = dyn Fn(&InputFile) -> Result<bool, SourceError> + 'a;
 
-/// Options of an input plan.
+/// What a caller knows of files, and what it wants to do with them.
 #[derive(Clone, Copy)]
 pub struct InputPlanOptions<'a> {
     /// Whether the vanished input with this path shall be removed.
@@ -133,28 +132,7 @@ impl InputPlan {
     ) -> Result<Self, SourceError> {
         let mut plan = Self::default();
         let entries = compare(version, found, options, &mut hash, &mut plan)?;
-        let by_identity = carriers(&entries, |entry| entry.identity());
-        let by_content = carriers(&entries, |entry| entry.content);
-        let of_inputs: HashSet<Identity> =
-            entries.iter().filter(|entry| entry.held.is_some()).filter_map(Entry::identity).collect();
-        let carrier = |(at, entry): (usize, &Entry<'_>)| {
-            // Files without rows are no copies; of one that is gone, another with its content brings as much.
-            if entry.file.is_some() && entry.held.is_some_and(|held| is_empty(held)) {
-                return None;
-            }
-            let identity = entry.identity()?;
-            // A copy that was found before folders gave columns is that of an input of other folders; it stays one until a
-            // rebuild.
-            let is_unchanged = entry.known.is_some() && entry.content == entry.before().map(|(.., before)| before);
-            let carrier = match is_unchanged && !options.rebuild && !of_inputs.contains(&identity) {
-                true => by_content.get(&identity.0),
-                false => by_identity.get(&identity),
-            };
-            let carrier = carrier.map(|(_, carrier)| *carrier).filter(|carrier| *carrier != at);
-            carrier.map(|carrier| entries[carrier].path.clone().into_owned())
-        };
-        // For each copy, the path of the input with its content.
-        let copies: Vec<Option<String>> = entries.iter().enumerate().map(carrier).collect();
+        let copies = Carriers::new(&entries).copies(options.rebuild);
         for (entry, of) in entries.into_iter().zip(copies) {
             match (&entry.file, of) {
                 (Some(_), None) => plan.carry(entry, options)?,
@@ -163,9 +141,11 @@ impl InputPlan {
             }
         }
         plan.new.sort_by_key(|(input_seqno, _)| *input_seqno);
+
         if !options.rebuild {
-            let owed = version.inputs.iter().flat_map(|input| &input.owed);
-            plan.owing = owed.chain(version.names.iter().flat_map(|name| &name.owed)).map(|owed| owed.start).collect();
+            let inputs = version.inputs.iter().flat_map(|input| &input.owed);
+            let names = version.names.iter().flat_map(|name| &name.owed);
+            plan.owing = inputs.chain(names).map(|owed| owed.start).collect();
         }
         Ok(plan)
     }
@@ -178,64 +158,75 @@ impl InputPlan {
         match held {
             _ if options.rebuild => self.new.push((input_seqno, file)),
             Some(held) if content == Some(held.hash) => {
-                let looks_other = match file.is_young() {
-                    true => !file.looks_as(&held.version),
-                    false => file.version != held.version,
-                };
-                let mut now = Arc::clone(held);
-                if looks_other || renamed.is_some() {
-                    let stated = Arc::make_mut(&mut now);
-                    stated.path.clone_from(&file.path);
-                    if looks_other {
-                        stated.version.clone_from(&file.version);
-                    }
-                    self.restated.push(stated.clone());
-                }
+                let record = self.restate(&file, held, renamed.is_some());
                 self.renamed.extend(renamed.map(|before| (before, file.path.clone())));
                 held.keep_rules(&mut file);
-                self.unchanged.push((file, now));
+                self.unchanged.push((file, record));
             }
-            Some(held) => {
-                // An input left incomplete by a repair or an older build must be read as a whole.
-                let may_have_grown = file.size > held.size && held.hash != ContentHash(0);
-                let held = Input::clone(held);
-                let growth = match growth {
-                    None if may_have_grown => (options.growth)(&file, &[held.content()])?,
-                    growth => growth,
-                };
-                if let Some(Growth { new_break, .. }) = growth {
-                    held.keep_rules(&mut file);
-                    file.breaks.extend(new_break);
-                }
-                match growth {
-                    Some(Growth { from: Some(from), hash, .. }) => {
-                        self.grown.push(Grown { file, held, from, hash: Some(hash) });
-                    }
-                    // Its last record goes on, so that it must be replaced.
-                    _ => self.changed.push((file, held)),
-                }
-            }
+            Some(held) => self.carry_changed(file, held, growth, options)?,
             None if entry.is_new => self.new.push((input_seqno, file)),
             None => self.resumed.push((input_seqno, file)),
         }
         Ok(())
     }
 
-    /// Plans a copy of another input.
+    /// The record for the next version of an input with unchanged content. Notes it if it differs from that of this one.
+    fn restate(&mut self, file: &InputFile, held: &Arc<Input>, is_renamed: bool) -> Arc<Input> {
+        let mut record = Arc::clone(held);
+        let has_other_version = !is_of_version(file, &held.version);
+        if has_other_version || is_renamed {
+            let stated = Arc::make_mut(&mut record);
+            stated.path.clone_from(&file.path);
+            if has_other_version {
+                stated.version.clone_from(&file.version);
+            }
+            self.restated.push(stated.clone());
+        }
+        record
+    }
+
+    /// Plans an input whose content is not the recorded one. `growth` is given if it is known already.
+    fn carry_changed(
+        &mut self,
+        mut file: InputFile,
+        held: &Input,
+        growth: Option<Growth>,
+        options: InputPlanOptions<'_>,
+    ) -> Result<(), SourceError> {
+        // An input left incomplete by a repair or an older build must be read as a whole.
+        let may_have_grown = file.size > held.size && held.hash != ContentHash(0);
+        let growth = match growth {
+            None if may_have_grown => (options.growth)(&file, &[held.content()])?,
+            growth => growth,
+        };
+        if let Some(Growth { new_break, .. }) = growth {
+            held.keep_rules(&mut file);
+            file.breaks.extend(new_break);
+        }
+
+        let held = held.clone();
+        match growth {
+            Some(Growth { from: Some(from), hash, .. }) => {
+                self.grown.push(Grown { file, held, from, hash: Some(hash) });
+            }
+            // Its last record goes on, so that it must be replaced.
+            _ => self.changed.push((file, held)),
+        }
+        Ok(())
+    }
+
+    /// Plans a copy of another input: its name is recorded, its rows are not loaded.
     fn copy(&mut self, entry: Entry<'_>, of: String, options: InputPlanOptions<'_>) {
         let Entry { input_seqno, file: Some(file), held, known, content: Some(hash), .. } = entry else { return };
         let before = known.filter(|known| known.path == file.path && !options.rebuild);
         let before = before.and_then(|known| known.content.as_ref()).filter(|content| content.hash == hash);
-        let is_told = |content: &InputContent| match file.is_young() {
-            true => file.looks_as(&content.version),
-            false => content.version == file.version,
-        };
-        if !before.is_some_and(is_told) {
+        if !before.is_some_and(|content| is_of_version(&file, &content.version)) {
             let content = InputContent { size: file.size, version: file.version.clone(), hash };
             let owed = known.filter(|_| !options.rebuild).map(|known| known.owed.clone()).unwrap_or_default();
             self.names.push(InputName { input_seqno, path: file.path.clone(), content: Some(content), owed });
             self.renames |= before.is_none();
         }
+
         self.given_up.extend(held.filter(|_| !options.rebuild).map(|held| Input::clone(held)));
         self.same.push((file, of));
     }
@@ -247,6 +238,7 @@ impl InputPlan {
         if left_out {
             self.left_out.push(path.clone().into_owned());
         }
+
         match (held, known) {
             (Some(held), _) if left_out || !is_own => {
                 let Input { size, version, hash, .. } = Input::clone(held);
@@ -264,6 +256,7 @@ impl InputPlan {
         }
     }
 
+    /// Notes a name whose record changes by more than a fingerprint.
     fn put_name(&mut self, name: InputName) {
         self.names.push(name);
         self.renames = true;
@@ -271,8 +264,7 @@ impl InputPlan {
 
     /// Treats grown inputs among `paths` as changed, so that the windows they touch are rebuilt.
     pub fn rebuild_grown(&mut self, paths: &[String]) {
-        let is_asked = |grown: &mut Grown| paths.contains(&grown.file.path);
-        for Grown { file, held, from, .. } in self.grown.extract_if(.., is_asked) {
+        for Grown { file, held, from, .. } in self.grown.extract_if(.., |grown| paths.contains(&grown.file.path)) {
             if from > 0 {
                 self.prefixes.insert(file.path.clone(), from);
             }
@@ -287,11 +279,13 @@ impl InputPlan {
             return;
         }
         self.rebuild_grown(paths);
-        let (again, unchanged) =
-            std::mem::take(&mut self.unchanged).into_iter().partition(|(file, _)| paths.contains(&file.path));
-        self.unchanged = unchanged;
-        let again: Vec<(InputFile, Arc<Input>)> = again;
-        self.changed.extend(again.into_iter().map(|(file, held)| (file, Input::clone(&held))));
+
+        for (file, held) in std::mem::take(&mut self.unchanged) {
+            match paths.contains(&file.path) {
+                true => self.changed.push((file, Input::clone(&held))),
+                false => self.unchanged.push((file, held)),
+            }
+        }
 
         for (file, _) in self.changed.iter_mut().filter(|(file, _)| paths.contains(&file.path)) {
             if file.has_older_rules() {
@@ -308,12 +302,12 @@ impl InputPlan {
         read.filter(|file| file.has_older_rules()).map(|file| file.path.as_str())
     }
 
-    /// Whether nothing is to be loaded or recorded.
+    /// Whether nothing is to be loaded or recorded, so that no version is committed.
     pub fn is_empty(&self) -> bool {
         !self.changes_rows() && self.forgotten.is_empty() && !self.renames
     }
 
-    /// Whether rows are added or removed.
+    /// Whether rows are added or removed, or windows that are owed are rebuilt.
     pub fn changes_rows(&self) -> bool {
         self.brings_or_removes() || self.settles()
     }
@@ -347,107 +341,165 @@ impl InputPlan {
     }
 }
 
-/// Whether an input brought nothing at all.
-fn is_empty(input: &Input) -> bool {
-    input.read == 0 && input.windows.is_empty()
+/// Whether a file has the fingerprint of a recorded content.
+fn is_of_version(file: &InputFile, version: &str) -> bool {
+    match file.is_young() {
+        true => file.looks_as(version),
+        false => file.version == version,
+    }
 }
 
-/// All names with their content, those of the version first.
+/// Gives the files found now to the names of a version. Returns all names with their content, those of the version first.
 fn compare<'a>(
     version: &'a Version,
     found: Vec<InputFile>,
     options: InputPlanOptions<'_>,
-    hash: &mut impl FnMut(&InputFile) -> Result<ContentHash, SourceError>,
+    hash: &mut dyn FnMut(&InputFile) -> Result<ContentHash, SourceError>,
     plan: &mut InputPlan,
 ) -> Result<Vec<Entry<'a>>, SourceError> {
-    let inputs = version.inputs.shares_of().map(Entry::of_input);
-    let mut entries: Vec<Entry<'a>> = inputs.chain(version.names.iter().map(Entry::of_name)).collect();
-    for entry in &mut entries {
-        entry.folder = (options.folder_values)(&entry.path);
-    }
-    let places: HashMap<&str, usize> = {
-        let inputs = version.inputs.iter().map(|input| input.path.as_str());
-        inputs.chain(version.names.iter().map(|name| name.path.as_str())).zip(0..).collect()
-    };
-    let mut fresh = Vec::new();
-    // Known names with changed content, which may be that of others.
-    let mut open = Vec::new();
-    for file in found {
-        let Some(at) = places.get(file.path.as_str()) else {
-            fresh.push(file);
-            continue;
-        };
-        let entry = &mut entries[*at];
-        let content = match entry.before() {
-            Some((size, version, before)) if file.is_as(size, version) => Some(before),
-            Some((size, ..)) if file.size == size => Some(hash(&file)?),
-            _ => None,
-        };
-        let is_changed = content.is_none() || content != entry.before().map(|(.., before)| before);
-        // Read as it was loaded: if it has grown, its lines still end so.
-        let mut as_held = file.clone();
-        as_held.shape = entry.held.map_or(file.shape, |held| held.shape);
-        if is_changed && entry.had_rows() && !(options.holds_rows)(&as_held)? {
-            plan.emptied.push(file.path);
-            continue;
-        }
-        if content.is_none() {
-            open.push(*at);
-        }
-        entry.content = content;
-        entry.file = Some(file);
-    }
-    for entry in entries.iter_mut().filter(|entry| entry.file.is_none()) {
-        entry.content = entry.before().map(|(_, _, hash)| hash);
-    }
+    let mut comparison = Comparison { version, options, hash, plan, entries: Vec::new() };
+    comparison.add_recorded();
+    let Seen { open, fresh } = comparison.give_to_names(found)?;
     if fresh.is_empty() && open.is_empty() {
-        return Ok(entries);
+        return Ok(comparison.entries);
     }
-    let sizes = Sizes::new(&entries, &open, &fresh, options.wants);
-    for at in open {
-        let entry = &mut entries[at];
-        if let Some(file) = entry.file.as_ref().filter(|file| sizes.has_others(file.size)) {
-            entry.content = Some(hash(file)?);
+
+    let sizes = Sizes::new(&comparison.entries, &open, &fresh, options.wants);
+    comparison.hash_open(&open, &sizes)?;
+    let unnamed = comparison.rename(fresh, &sizes)?;
+    comparison.add_unnamed(unnamed)?;
+    Ok(comparison.entries)
+}
+
+/// A comparison of files with the names of a version, which is made in steps.
+struct Comparison<'a, 'p> {
+    version: &'a Version,
+    options: InputPlanOptions<'p>,
+    hash: &'p mut dyn FnMut(&InputFile) -> Result<ContentHash, SourceError>,
+    /// Gets the paths that were emptied or forgotten.
+    plan: &'p mut InputPlan,
+    entries: Vec<Entry<'a>>,
+}
+
+/// Files whose content is not known after looking at names.
+struct Seen {
+    /// Entries with changed content, which may be that of others.
+    open: Vec<usize>,
+    fresh: Vec<InputFile>,
+}
+
+impl<'a> Comparison<'a, '_> {
+    /// Adds the inputs and names of the version, with the values of their folders.
+    fn add_recorded(&mut self) {
+        self.entries.extend(self.version.inputs.shares_of().map(Entry::of_input));
+        self.entries.extend(self.version.names.iter().map(Entry::of_name));
+        for entry in &mut self.entries {
+            entry.folder = (self.options.folder_values)(&entry.path);
         }
     }
-    let mut gone = Gone::new(&entries);
-    let mut known: HashSet<Identity> = entries.iter().filter_map(Entry::identity).collect();
-    let mut unnamed = Vec::new();
-    for file in fresh {
-        let is_wanted = (options.wants)(&file);
-        let is_alike = if is_wanted { sizes.has_others(file.size) } else { sizes.is_of_gone(file.size) };
-        let content = if is_alike { Some(hash(&file)?) } else { None };
-        let folder = (options.folder_values)(&file.path);
-        let mut fresh = Unnamed { file, content, folder };
-        let is_known = fresh.identity().is_some_and(|identity| gone.has(&identity) || known.contains(&identity));
-        if is_known && !(options.holds_rows)(&fresh.file)? {
-            fresh.content = None;
+
+    /// Gives files to the names that they had before. A file that lost all its rows counts as vanished.
+    fn give_to_names(&mut self, found: Vec<InputFile>) -> Result<Seen, SourceError> {
+        let inputs = self.version.inputs.iter().map(|input| input.path.as_str());
+        let names = self.version.names.iter().map(|name| name.path.as_str());
+        let places: HashMap<&str, usize> = inputs.chain(names).zip(0..).collect();
+
+        let mut seen = Seen { open: Vec::new(), fresh: Vec::new() };
+        for file in found {
+            let Some(index) = places.get(file.path.as_str()) else {
+                seen.fresh.push(file);
+                continue;
+            };
+            let entry = &mut self.entries[*index];
+            let recorded = entry.recorded();
+            let content = match recorded {
+                Some(recorded) if file.is_as(recorded.size, recorded.version) => Some(recorded.hash),
+                Some(recorded) if file.size == recorded.size => Some((self.hash)(&file)?),
+                _ => None,
+            };
+            let is_changed = content.is_none() || content != recorded.map(|recorded| recorded.hash);
+
+            // Read as it was loaded: if it has grown, its lines still end so.
+            let mut as_held = file.clone();
+            as_held.shape = entry.held.map_or(file.shape, |held| held.shape);
+            if is_changed && entry.had_rows() && !(self.options.holds_rows)(&as_held)? {
+                self.plan.emptied.push(file.path);
+                continue;
+            }
+
+            if content.is_none() {
+                seen.open.push(*index);
+            }
+            entry.content = content;
+            entry.file = Some(file);
         }
-        let identity = fresh.identity();
-        known.extend(identity.clone());
-        if let Some(at) = identity.and_then(|identity| gone.take(&identity)) {
-            plan.forgotten.push(entries[at].rename(fresh.file));
-        } else if is_wanted {
-            unnamed.push(fresh);
+
+        for entry in self.entries.iter_mut().filter(|entry| entry.file.is_none()) {
+            entry.content = entry.recorded().map(|recorded| recorded.hash);
         }
+        Ok(seen)
     }
-    let mut outgrown = Outgrown::new(&entries, &unnamed);
-    let mut present: HashSet<Identity> =
-        entries.iter().filter(|entry| entry.file.is_some()).filter_map(Entry::identity).collect();
-    let mut next = version.next_input_seqno();
-    for unnamed in unnamed {
-        let is_copy = unnamed.identity().is_some_and(|identity| !present.insert(identity));
-        let grown = if is_copy { None } else { outgrown.take(&unnamed, options.growth)? };
-        let Unnamed { file, content, folder } = unnamed;
-        if let Some((at, growth)) = grown {
-            let entry = &mut entries[at];
-            plan.forgotten.push(entry.rename(file));
-            (entry.content, entry.growth) = (content, Some(growth));
-        } else {
-            let entry = Entry { is_new: true, content, folder, ..Entry::named(next, Cow::Owned(file.path.clone())) };
-            entries.push(Entry { file: Some(file), ..entry });
-            next += 1;
+
+    /// Hashes files with changed content where another file may have the same.
+    fn hash_open(&mut self, open: &[usize], sizes: &Sizes) -> Result<(), SourceError> {
+        for index in open {
+            let entry = &mut self.entries[*index];
+            if let Some(file) = entry.file.as_ref().filter(|file| sizes.has_others(file.size)) {
+                entry.content = Some((self.hash)(file)?);
+            }
         }
+        Ok(())
     }
-    Ok(entries)
+
+    /// Gives files with unseen names to vanished names of the same content, which were renamed. Returns the others that
+    /// are wanted.
+    fn rename(&mut self, fresh: Vec<InputFile>, sizes: &Sizes) -> Result<Vec<Unnamed>, SourceError> {
+        let mut gone = Gone::new(&self.entries);
+        let mut known: HashSet<Identity> = self.entries.iter().filter_map(Entry::identity).collect();
+        let mut unnamed = Vec::new();
+        for file in fresh {
+            let is_wanted = (self.options.wants)(&file);
+            let is_alike = if is_wanted { sizes.has_others(file.size) } else { sizes.is_of_gone(file.size) };
+            let content = if is_alike { Some((self.hash)(&file)?) } else { None };
+            let folder = (self.options.folder_values)(&file.path);
+            let mut fresh = Unnamed { file, content, folder };
+
+            let is_known = fresh.identity().is_some_and(|identity| gone.has(&identity) || known.contains(&identity));
+            if is_known && !(self.options.holds_rows)(&fresh.file)? {
+                fresh.content = None;
+            }
+
+            let identity = fresh.identity();
+            known.extend(identity.clone());
+            if let Some(index) = identity.and_then(|identity| gone.take(&identity)) {
+                self.plan.forgotten.push(self.entries[index].rename(fresh.file));
+            } else if is_wanted {
+                unnamed.push(fresh);
+            }
+        }
+        Ok(unnamed)
+    }
+
+    /// Gives files to vanished inputs that were renamed and have grown, and new names to the others.
+    fn add_unnamed(&mut self, unnamed: Vec<Unnamed>) -> Result<(), SourceError> {
+        let mut outgrown = Outgrown::new(&self.entries, &unnamed);
+        let there = self.entries.iter().filter(|entry| entry.file.is_some());
+        let mut present: HashSet<Identity> = there.filter_map(Entry::identity).collect();
+        let mut next = self.version.next_input_seqno();
+        for unnamed in unnamed {
+            let is_copy = unnamed.identity().is_some_and(|identity| !present.insert(identity));
+            let grown = if is_copy { None } else { outgrown.take(&unnamed, self.options.growth)? };
+            let Unnamed { file, content, folder } = unnamed;
+            if let Some((index, growth)) = grown {
+                let entry = &mut self.entries[index];
+                self.plan.forgotten.push(entry.rename(file));
+                (entry.content, entry.growth) = (content, Some(growth));
+            } else {
+                let name = Entry::named(next, Cow::Owned(file.path.clone()));
+                self.entries.push(Entry { is_new: true, file: Some(file), content, folder, ..name });
+                next += 1;
+            }
+        }
+        Ok(())
+    }
 }

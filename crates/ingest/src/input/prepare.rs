@@ -18,31 +18,31 @@ pub trait Prepare: Debug + Send + Sync {
 /// A prepared batch, with counts of the rows that are not in it.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// Rows to encode, in their original order.
+    /// Rows to encode, in their original order, with derived columns behind those of the file.
     pub batch: RecordBatch,
     /// For each of them, its row in the parsed batch; `None` if no row was removed.
     pub rows: Option<Vec<u32>>,
-    /// Rows that the filter removed.
+    /// Number of rows that the filter removed; they are neither in the batch nor rejected.
     pub filtered: u64,
-    /// Rows whose expression failed, ascending.
+    /// Rows whose expression failed, ascending by row; they are not in the batch.
     pub rejected: Vec<UnpreparedRow>,
-    /// Counts of inexact times made by expressions.
+    /// Counts of inexact times that expressions made, beside those of the parser.
     pub times: TimeCounts,
 }
 
-/// A row for which an expression failed.
+/// A row for which an expression failed, and so is not loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnpreparedRow {
-    /// Row of the parsed batch.
+    /// Row of the parsed batch, from 0.
     pub row: usize,
-    /// The derived column; `None` if the filter failed.
+    /// Name of the derived column; `None` if the filter failed.
     pub column: Option<String>,
-    /// What went wrong.
+    /// The error of the expression, for the list of rejected rows.
     pub reason: String,
 }
 
 impl Prepared {
-    /// The batch unchanged.
+    /// All rows of `batch`, for a table without derived columns or filter.
     pub fn whole(batch: RecordBatch) -> Self {
         Self { batch, rows: None, filtered: 0, rejected: Vec::new(), times: TimeCounts::default() }
     }

@@ -9,37 +9,41 @@ use tidetable_store::Result;
 use crate::input::feed::{Feed, FeedEnd, FeedPiece};
 use crate::input::prepare::{Prepared, UnpreparedRow};
 
-/// A row that was not loaded.
+/// A row that was not loaded, as users see it: where it stands, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RejectedRow {
-    /// The input.
+    /// Path of the input, as in the records of the table.
     pub file: String,
     /// The table that rejected it; `None` if parsing or a derived column did, for all tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
     /// Line where the record starts, from 1; for binary formats the row, from 1.
     pub line: u64,
-    /// The column at fault, if known.
+    /// The column at fault, if one is; `None` for a record that cannot be split.
     pub column: Option<String>,
-    /// What is wrong.
+    /// The value at fault and what was expected, as a sentence for users.
     pub reason: String,
-    /// The raw text of the record.
+    /// The raw text of the record, to correct and load it by itself.
     pub raw: String,
 }
 
-/// Message of the reading thread.
 pub(crate) enum ReadMessage {
     /// Piece `index` of input `input`; `first_row` is the number of its first row, if it consists of rows.
     Piece { input: usize, index: u64, first_row: u64, piece: FeedPiece },
-    /// Input `input` has ended.
+    /// The end of input `input`, with what is known only once all of it was read.
     End { input: usize, end: FeedEnd },
 }
 
-/// Reads `inputs` in order on a thread of its own, while `consume` takes the messages; at most `ahead` pieces wait. A
-/// piece begins at each of the offsets given with an input.
+pub(crate) struct FeedInput<'a> {
+    pub(crate) file: &'a InputFile,
+    /// Offsets at which a piece must begin, ascending; see [`Feed::read`].
+    pub(crate) cuts: Vec<u64>,
+}
+
+/// Reads `inputs` in order on a thread of its own, while `consume` takes the messages; at most `ahead` pieces wait.
 pub(crate) fn read_ahead(
     feed: &dyn Feed,
-    inputs: &[(&InputFile, Vec<u64>)],
+    inputs: &[FeedInput<'_>],
     ahead: usize,
     on_bytes: &(dyn Fn(u64) + Sync),
     consume: impl FnOnce(&mut (dyn Iterator<Item = Result<ReadMessage>> + Send)) -> Result<()>,
@@ -59,6 +63,7 @@ pub(crate) fn read_ahead(
                 }
             }
         });
+
         consume(&mut receiver.into_iter())
     })
 }
@@ -67,28 +72,31 @@ pub(crate) fn read_ahead(
 fn send_input(
     feed: &dyn Feed,
     at: usize,
-    (input, cuts): &(&InputFile, Vec<u64>),
+    input: &FeedInput<'_>,
     on_bytes: &(dyn Fn(u64) + Sync),
     sender: &SyncSender<Result<ReadMessage>>,
 ) -> Result<bool> {
     let (mut index, mut seen, mut rows) = (0, 0, 1);
-    let end = feed.read(input, cuts, &mut |piece, bytes| {
+    let FeedInput { file, cuts } = input;
+    let end = feed.read(file, cuts, &mut |piece, bytes| {
         on_bytes(bytes);
         seen += bytes;
         let first_row = rows;
         if let FeedPiece::Rows(batch) = &piece {
             rows += batch.num_rows() as u64;
         }
+
         let sent = sender.send(Ok(ReadMessage::Piece { input: at, index, first_row, piece }));
         index += 1;
         sent.is_ok()
     })?;
+
     let Some(end) = end else { return Ok(false) };
     on_bytes(end.bytes.saturating_sub(seen));
     Ok(sender.send(Ok(ReadMessage::End { input: at, end })).is_ok())
 }
 
-/// Reports the rejected rows of one piece.
+/// The place of a piece, to report its rejected rows by line.
 pub(crate) struct RejectedRows<'a> {
     pub(crate) file: &'a str,
     pub(crate) origin: &'a Origin,

@@ -24,14 +24,13 @@ pub(crate) fn files_at_once(blobs: &dyn Blobs, memory: u64) -> usize {
     }
 }
 
-/// Identifies an output SST.
+/// The place of an output SST among those of a load: results are in this order, whichever file ends first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OutputId {
     pub(crate) window: i64,
     pub(crate) file: usize,
 }
 
-/// Result of finishing a file.
 pub(crate) struct Finished {
     pub(crate) place: OutputId,
     /// `None` if it has no rows.
@@ -39,7 +38,7 @@ pub(crate) struct Finished {
     pub(crate) took: Duration,
 }
 
-/// Queue of files to finish.
+/// Queue of files to finish. It is bounded, so that encoding does not run ahead of a slow disk.
 pub(crate) struct Finisher<'t> {
     sender: SyncSender<(OutputId, SstFile<'t>)>,
 }

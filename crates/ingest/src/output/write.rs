@@ -7,11 +7,9 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 use tidetable_layout::{Layout, StoredSchema};
 use tidetable_sstable::{Compression, StripeLimits, WriteOptions, encode_rows, stripe_splits};
-use tidetable_store::Ids;
-use tidetable_store::Table;
 use tidetable_store::row_size;
 use tidetable_store::write::{SizedStripe, SstFile, write_error};
-use tidetable_store::{Result, StoreError};
+use tidetable_store::{Ids, Result, Table};
 
 use crate::output::finish::{Finisher, OutputId};
 use crate::sort::chunk::{AllRanks, event_bytes};
@@ -38,7 +36,7 @@ pub(crate) const UNIT_BITS: u32 = 32;
 /// The numbers of source rows that are numbered when spills are merged.
 const MERGED_UNITS: u64 = 1 << 63;
 
-/// Writes SSTs of one table.
+/// Writes SSTs of one table: what is the same for all its windows.
 pub(crate) struct SstWriter<'a> {
     pub(crate) table: &'a Table,
     pub(crate) layout: &'a Layout,
@@ -76,28 +74,27 @@ impl<'t> SstWriter<'t> {
         (0..partition.len()).into_par_iter().map(|piece| self.encode(&partition, piece, &ranks)).collect()
     }
 
+    /// Encodes a piece of sorted events as stripes, and checks the sizes of its rows.
     fn encode(&self, partition: &Partition<'_>, piece: usize, ranks: &AllRanks) -> Result<EncodedPiece> {
         // Stripes do not contain the uid.
         let options = &self.options(0);
-        let repeats = |group: usize, column: usize| self.layout.follows_from_key(group, column);
         let events = PieceEvents::collect(partition, piece)?;
-        let built = rows::build(self.schema, &events, ranks, &repeats);
+        let built =
+            rows::build(self.schema, &events, ranks, &|group, column| self.layout.follows_from_key(group, column));
         drop(events);
 
-        let of_table = |error: StoreError| error.of_table(self.table.name());
-        let SortedPiece { block, overwritten, changed, lost, emptied } = built.map_err(of_table)?;
+        let table = self.table.name();
+        let SortedPiece { block, overwritten, changed, lost, emptied } = built.map_err(|error| error.of_table(table))?;
         let sizes = row_size::measure(self.schema, &block, self.table.row_limit());
-        let sizes = sizes.within_limit(&block.keys).map_err(of_table)?;
+        let sizes = sizes.within_limit(&block.keys).map_err(|error| error.of_table(table))?;
 
         let cuts = stripe_splits(self.schema, &block, &self.limits);
-        let stripes = cuts
-            .into_par_iter()
-            .map(|rows| {
-                let stripe = encode_rows(self.schema, options, &block, rows);
-                let stripe = stripe.map_err(|source| write_error(self.table.name(), source))?;
-                Ok(SizedStripe { stripe, largest_row: sizes.most, emptied })
-            })
-            .collect::<Result<_>>()?;
+        let stripes = cuts.into_par_iter().map(|rows| {
+            let stripe = encode_rows(self.schema, options, &block, rows);
+            let stripe = stripe.map_err(|source| write_error(table, source))?;
+            Ok(SizedStripe { stripe, largest_row: sizes.most, emptied })
+        });
+        let stripes = stripes.collect::<Result<_>>()?;
 
         let counts = LoadStats {
             overwritten,
@@ -126,7 +123,7 @@ struct EncodedPiece {
     events: usize,
     counts: LoadStats,
     stripes: Vec<SizedStripe>,
-    /// As [`SortedPiece::lost`].
+    /// Source rows that lost cells, see [`SortedPiece::lost`].
     lost: Vec<u64>,
 }
 
@@ -134,7 +131,7 @@ struct EncodedPiece {
 pub(crate) struct WindowWriter<'w, 't> {
     writer: &'w SstWriter<'t>,
     files: Files<'w, 't>,
-    /// Stripes that wait to be written.
+    /// Stripes of the last pieces, which wait to be written while the next are encoded.
     encoded: Vec<SizedStripe>,
     /// The source rows of which cells were replaced. A source row may lose cells in several pieces, and counts once.
     lost: HashSet<u64>,
@@ -170,8 +167,9 @@ impl WindowWriter<'_, '_> {
         let ranges: Vec<(u64, KeyRange)> = (0u64..).zip(key_ranges(spills, range_bytes)).collect();
         for batch in ranges.chunks(ranges_at_once()) {
             self.push(|| {
-                let merge = |(number, range): &(u64, KeyRange)| writer.encode_range(spills, window, *number, range);
-                let pieces: Vec<Vec<EncodedPiece>> = batch.par_iter().map(merge).collect::<Result<_>>()?;
+                let pieces =
+                    batch.par_iter().map(|(number, range)| writer.encode_range(spills, window, *number, range));
+                let pieces: Vec<Vec<EncodedPiece>> = pieces.collect::<Result<_>>()?;
                 Ok(pieces.into_iter().flatten().collect())
             })?;
         }
@@ -208,7 +206,7 @@ impl WindowWriter<'_, '_> {
     }
 }
 
-/// The files of a window, in key order.
+/// The files of a window in key order, of which the last is open.
 struct Files<'a, 't> {
     writer: &'a SstWriter<'t>,
     finisher: &'a Finisher<'t>,

@@ -4,23 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::Array;
 use tidetable_layout::Window;
 use tidetable_layout::encode::{EncodedBatch, KeyNumbers};
 use tidetable_layout::time::{window_bounds, window_of};
 
 use crate::sort::ranks::Ranks;
 
-/// An encoded chunk of an input.
+/// An encoded chunk of an input, with the windows that its events are in.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     /// Position in the order of the load: input sequence number, index of the chunk in the input.
     pub(crate) place: (u64, u64),
     /// The worker that owns the dictionaries of its codes.
     pub(crate) worker: usize,
-    /// Bytes in memory.
     pub(crate) bytes: u64,
-    /// The cells.
     pub(crate) encoded: EncodedBatch,
     /// The source row of each event, by a number of the load; `None` if they are numbered by their rows in the chunk.
     pub(crate) units: Option<Vec<u64>>,
@@ -59,14 +57,19 @@ pub(crate) fn keep_windows(mut chunks: Vec<Chunk>, held: &BTreeSet<i64>) -> Vec<
 
 /// Average bytes of the values of an event in the chunks with events in window `start`.
 pub(crate) fn event_bytes(chunks: &[Chunk], start: i64) -> usize {
-    let bytes = |array: &ArrayRef| match array.data_type().primitive_width() {
-        Some(width) => width * array.len(),
-        None => array.to_data().get_slice_memory_size().unwrap_or_default(),
-    };
-    let chunks = || chunks.iter().filter(|chunk| chunk.windows.contains_key(&start));
-    let columns = chunks().flat_map(|chunk| &chunk.encoded.groups).flat_map(|group| &group.columns);
-    let events: usize = chunks().map(|chunk| chunk.encoded.prefix.len()).sum();
-    columns.map(bytes).sum::<usize>() / events.max(1)
+    let mut bytes = 0;
+    let mut events = 0;
+    for Chunk { encoded, .. } in chunks.iter().filter(|chunk| chunk.windows.contains_key(&start)) {
+        events += encoded.prefix.len();
+        for array in encoded.groups.iter().flat_map(|group| &group.columns) {
+            bytes += match array.data_type().primitive_width() {
+                Some(width) => width * array.len(),
+                None => array.to_data().get_slice_memory_size().unwrap_or_default(),
+            };
+        }
+    }
+
+    bytes / events.max(1)
 }
 
 /// The order of row keys and, for each group, of qualifiers.
@@ -75,7 +78,7 @@ pub(crate) struct AllRanks {
     pub(crate) qualifiers: Vec<Option<Ranks>>,
 }
 
-/// The prefixes of row keys, in order.
+/// The prefixes of row keys, in order: names in memory, or numbers that need none.
 pub(crate) enum Prefixes {
     /// Codes of events stand for these names.
     Names(Ranks),

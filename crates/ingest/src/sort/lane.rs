@@ -15,7 +15,7 @@ pub(crate) enum Lane {
     Sixteen(ScalarBuffer<i128>),
 }
 
-/// A part of a lane.
+/// Which values of a lane are wanted, ascending.
 #[derive(Debug, Clone)]
 pub(crate) enum Places<'a> {
     Range(Range<usize>),
@@ -49,7 +49,7 @@ impl Lane {
         })
     }
 
-    /// The values at `places`.
+    /// The values at `places`, as a lane of the same width.
     pub(crate) fn take(&self, places: &[u32]) -> Self {
         match self {
             Self::Four(all) => Self::Four(picked(all, places).into()),
@@ -81,7 +81,6 @@ impl Lane {
     }
 }
 
-/// The values at `places`.
 pub(crate) fn picked<T: Copy>(values: &[T], places: &[u32]) -> Vec<T> {
     places.iter().map(|place| values[*place as usize]).collect()
 }

@@ -20,9 +20,8 @@ const NUMBER_BITS: u32 = 32;
 pub(crate) struct NameKeys {
     /// A name up to its last byte in the key; those that are no digits are the same in all names.
     frame: Vec<u8>,
-    /// From left to right.
+    /// From left to right, so that the first decides.
     digits: Vec<Digit>,
-    /// Bits of the keys.
     bits: u32,
     /// Whether names are of several lengths.
     ends: bool,
@@ -34,9 +33,24 @@ pub(crate) struct NameKeys {
 #[derive(Debug, Clone, Copy)]
 struct Digit {
     at: usize,
+    /// The least byte there, which is the digit 0.
     least: u8,
-    /// Number of values.
+    /// Values that the digit may have: the base of the number there.
     values: u64,
+}
+
+/// The number of a name with its key, in the order of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct KeyedName {
+    key: u64,
+    number: u32,
+}
+
+impl KeyedName {
+    /// Of an entry of the radix sort: the key is in its upper half, the number in the lower one.
+    fn unpacked(entry: u64) -> Self {
+        Self { key: entry >> NUMBER_BITS, number: entry as u32 }
+    }
 }
 
 /// The names of several dictionaries with a number each: those of the first dictionary come before those of the next.
@@ -77,7 +91,7 @@ impl<'a> NumberedNames<'a> {
     }
 }
 
-/// Where a name is.
+/// Where a name is: the dictionary of which worker, and its code there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NamePlace {
     pub(crate) dictionary: usize,
@@ -88,29 +102,38 @@ impl NameKeys {
     /// Calls `each` for `names` in byte order: with the number of a name, and with the name, unless it is that of the call before.
     pub(crate) fn in_order(names: &NumberedNames<'_>, each: impl FnMut(u32, Option<&[u8]>)) {
         let keys = Self::of(names);
-        let numbered = || (0u32..).zip(names.iter());
+        let numbered = (0u32..).zip(names.iter());
         if keys.bits <= RADIX_BITS {
-            let entries = numbered().map(|(number, name)| keys.key(name) << NUMBER_BITS | u64::from(number));
+            let entries = numbered.map(|(number, name)| keys.key(name) << NUMBER_BITS | u64::from(number));
             let entries = radix(entries.collect(), keys.bits);
-            let parts = |entry: &u64| (entry >> NUMBER_BITS, *entry as u32);
-            return match keys.tell_all {
-                true => keys.restored(entries.iter().map(parts), each),
-                false => compared(names, entries, parts, each),
-            };
+            return keys.visit(names, entries, |entry| KeyedName::unpacked(*entry), each);
         }
-        let mut entries: Vec<(u64, u32)> = numbered().map(|(number, name)| (keys.key(name), number)).collect();
+
+        let entries = numbered.map(|(number, name)| KeyedName { key: keys.key(name), number });
+        let mut entries: Vec<KeyedName> = entries.collect();
         entries.par_sort_unstable();
-        match keys.tell_all {
-            true => keys.restored(entries.into_iter(), each),
-            false => compared(names, entries, |entry| *entry, each),
+        keys.visit(names, entries, |entry| *entry, each);
+    }
+
+    /// As [`Self::in_order`], of entries that are sorted by key.
+    fn visit<T>(
+        &self,
+        names: &NumberedNames<'_>,
+        entries: Vec<T>,
+        of: impl Fn(&T) -> KeyedName,
+        each: impl FnMut(u32, Option<&[u8]>),
+    ) {
+        match self.tell_all {
+            true => self.restored(entries.iter().map(of), each),
+            false => compared(names, entries, of, each),
         }
     }
 
     /// As [`Self::in_order`], of names that their keys tell: reading them back from a dictionary would miss the cache for each.
-    fn restored(&self, entries: impl Iterator<Item = (u64, u32)>, mut each: impl FnMut(u32, Option<&[u8]>)) {
+    fn restored(&self, entries: impl Iterator<Item = KeyedName>, mut each: impl FnMut(u32, Option<&[u8]>)) {
         let mut name = self.frame.clone();
         let mut last = None;
-        for (key, number) in entries {
+        for KeyedName { key, number } in entries {
             if last == Some(key) {
                 each(number, None);
                 continue;
@@ -146,6 +169,7 @@ impl NameKeys {
         }
     }
 
+    /// Finds the bytes in which names differ: those behind their common beginning, as many as fit into a key of 64 bits.
     fn of(names: &NumberedNames<'_>) -> Self {
         let first = names.iter().next().unwrap_or_default();
         let mut common = first.len();
@@ -186,8 +210,12 @@ impl NameKeys {
     }
 
     fn key(&self, name: &[u8]) -> u64 {
-        let byte = |at: usize| name.get(at).copied().unwrap_or(0);
-        self.digits.iter().fold(0, |key, digit| key * digit.values + u64::from(byte(digit.at) - digit.least))
+        let mut key = 0;
+        for digit in &self.digits {
+            let byte = name.get(digit.at).copied().unwrap_or(0);
+            key = key * digit.values + u64::from(byte - digit.least);
+        }
+        key
     }
 }
 
@@ -198,44 +226,49 @@ struct ByteRange {
     greatest: u8,
 }
 
-/// As [`NameKeys::in_order`], of entries that are sorted by key, of which `of` gives key and number. Names with one key are compared: they
-/// may differ behind it.
+/// As [`NameKeys::in_order`], of entries that are sorted by key. Names with one key are compared: they may differ behind it.
 fn compared<T>(
     names: &NumberedNames<'_>,
     mut entries: Vec<T>,
-    of: impl Fn(&T) -> (u64, u32),
+    of: impl Fn(&T) -> KeyedName,
     mut each: impl FnMut(u32, Option<&[u8]>),
 ) {
-    let name = |entry: &T| names.get(of(entry).1);
     let mut last = None;
-    for alike in entries.chunk_by_mut(|one, next| of(one).0 == of(next).0) {
+    for alike in entries.chunk_by_mut(|one, next| of(one).key == of(next).key) {
         if alike.len() > 1 {
-            alike.sort_by(|one, other| name(one).cmp(name(other)));
+            alike.sort_by(|one, other| names.get(of(one).number).cmp(names.get(of(other).number)));
         }
+
         for entry in alike.iter() {
-            let own = name(entry);
-            each(of(entry).1, (last != Some(own)).then_some(own));
-            last = Some(own);
+            let number = of(entry).number;
+            let name = names.get(number);
+            each(number, (last != Some(name)).then_some(name));
+            last = Some(name);
         }
     }
 }
 
-/// Sorts entries by their keys of so many bits, which are in the upper half.
+/// Sorts entries by their keys of so many bits, which are in the upper half: from the lowest digit of [`ROUND`] bits to the
+/// highest, each by counting (LSD radix sort).
 fn radix(mut entries: Vec<u64>, bits: u32) -> Vec<u64> {
     let mut other = vec![0; entries.len()];
     for shift in (NUMBER_BITS..NUMBER_BITS + bits).step_by(ROUND as usize) {
-        let digit = |entry: u64| (entry >> shift) as usize & ((1 << ROUND) - 1);
         let mut next = [0usize; (1 << ROUND) + 1];
-        entries.iter().for_each(|entry| next[digit(*entry) + 1] += 1);
+        entries.iter().for_each(|entry| next[radix_digit(*entry, shift) + 1] += 1);
         for at in 1..next.len() {
             next[at] += next[at - 1];
         }
+
         for entry in &entries {
-            let place = &mut next[digit(*entry)];
+            let place = &mut next[radix_digit(*entry, shift)];
             other[*place] = *entry;
             *place += 1;
         }
         std::mem::swap(&mut entries, &mut other);
     }
     entries
+}
+
+fn radix_digit(entry: u64, shift: u32) -> usize {
+    (entry >> shift) as usize & ((1 << ROUND) - 1)
 }

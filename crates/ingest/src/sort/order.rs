@@ -17,12 +17,11 @@ impl Row {
     }
 }
 
-/// The tails of events.
+/// The tails of events, which order the rows of one prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Tails {
     /// All events have this one; 0 if keys have none.
     One(u64),
-    /// One for each event.
     Each(Vec<u64>),
 }
 

@@ -23,7 +23,7 @@ const BUCKET_BITS: u32 = 16;
 const MAX_MOVED: usize = 64;
 /// Average events of a name from which values that a row needs once are not moved.
 const MANY: usize = 4;
-/// Chunks that are counted together.
+/// Chunks that one core counts together, to share the array of counts.
 const COUNTED: usize = 8;
 
 /// The events of a window to partition.
@@ -43,9 +43,7 @@ pub(crate) struct Partition<'a> {
     pub(crate) schema: &'a StoredSchema,
     pub(crate) first_unit: u64,
     pub(crate) parts: Vec<Part<'a>>,
-    /// The ranks of each piece.
     ranges: Vec<Range<u32>>,
-    /// Events of each piece.
     events: Vec<usize>,
 }
 
@@ -54,7 +52,7 @@ pub(crate) struct Part<'a> {
     pub(crate) chunk: &'a Chunk,
     /// The number of its first event in the window.
     pub(crate) base: u32,
-    /// End of each piece.
+    /// End of each piece, as a place among the events.
     ends: Vec<u32>,
     pub(crate) ranks: Vec<u32>,
     /// The numbers of the events in the chunk.
@@ -65,13 +63,11 @@ pub(crate) struct Part<'a> {
     pub(crate) groups: Vec<GroupPart>,
 }
 
-/// The cells of one group.
+/// The cells of one group, for the events of a part.
 pub(crate) struct GroupPart {
     /// Ranks of qualifiers, for dynamic groups.
     pub(crate) qualifiers: Option<Vec<u32>>,
-    /// Cell timestamps, if stored.
     pub(crate) timestamps: Option<Vec<i64>>,
-    /// The values of each column.
     pub(crate) columns: Columns,
 }
 
@@ -93,55 +89,65 @@ enum Way {
     ByRecord,
 }
 
+/// The events of a chunk that are in a window.
+#[derive(Clone, Copy)]
+struct WindowChunk<'a> {
+    chunk: &'a Chunk,
+    runs: &'a [Range<usize>],
+}
+
+impl WindowChunk<'_> {
+    fn len(&self) -> usize {
+        self.runs.iter().map(Range::len).sum()
+    }
+}
+
+/// A chunk whose events in a window are numbered and ranked, but not sorted.
+struct RankedChunk<'a> {
+    chunk: WindowChunk<'a>,
+    ranks: Vec<u32>,
+    /// The number of its first event in the window.
+    base: u32,
+    /// The source row of each event, where needed.
+    units: Option<Vec<u64>>,
+}
+
 impl<'a> Partition<'a> {
     /// Partitions events into pieces of at most `most` events, unless a piece is of one name.
     pub(crate) fn new(schema: &'a StoredSchema, events: Events<'a>, most: usize) -> Self {
         let Events { chunks, window, ranks, first_unit } = events;
-        let chunks: Vec<(&Chunk, &[Range<usize>])> =
-            chunks.iter().filter_map(|chunk| Some((chunk, chunk.windows.get(&window)?.as_slice()))).collect();
-        let total = chunks.iter().flat_map(|(_, runs)| *runs).map(Range::len).sum::<usize>();
+        let chunks = chunks.iter().filter_map(|chunk| Some(WindowChunk { chunk, runs: chunk.windows.get(&window)? }));
+        let chunks: Vec<WindowChunk<'_>> = chunks.collect();
+        let total = chunks.iter().map(WindowChunk::len).sum();
         let key_ranks = KeyRanks::new(&chunks, &ranks.prefixes, total);
-        let ranked: Vec<Vec<u32>> = chunks.par_iter().map(|(chunk, runs)| key_ranks.of(chunk, runs)).collect();
-        let names = key_ranks.len();
-        // Few events are one piece, and one bucket.
-        let bits = if total <= most { 0 } else { BUCKET_BITS };
-        let shift = names.next_power_of_two().trailing_zeros().saturating_sub(bits);
-        let counts = counts(&ranked, shift, (names >> shift) + 1);
-        let ends = cuts(&counts, total, most);
-        let mut piece_of = vec![0u32; counts.len()];
-        let (mut ranges, mut events) = (Vec::with_capacity(ends.len()), Vec::with_capacity(ends.len()));
-        let mut first = 0;
-        for (piece, end) in (0u32..).zip(&ends) {
-            piece_of[first..*end].fill(piece);
-            events.push(counts[first..*end].iter().map(|count| *count as usize).sum());
-            ranges.push((first << shift) as u32..(end << shift).min(names.max(1)) as u32);
-            first = *end;
-        }
-        let counts_rows = |chunk: &Chunk| chunk.encoded.rows.is_some() || chunk.units.is_some();
-        let has_units = schema.upsert || chunks.iter().any(|(chunk, _)| counts_rows(chunk));
-        let mut units = has_units.then_some(first_unit);
+        let ranked: Vec<Vec<u32>> = chunks.par_iter().map(|chunk| key_ranks.of(chunk)).collect();
+        let pieces = Pieces::new(&ranked, key_ranks.len(), total, most);
+
+        // Numbers of source rows go on from chunk to chunk.
+        let has_rows =
+            chunks.iter().any(|WindowChunk { chunk, .. }| chunk.encoded.rows.is_some() || chunk.units.is_some());
+        let mut unit = (schema.upsert || has_rows).then_some(first_unit);
         let mut base = 0;
-        let numbered = chunks.iter().zip(ranked).map(|((chunk, runs), ranks)| {
-            let own = base;
-            base += chunk.encoded.prefix.len() as u32;
-            (*chunk, *runs, ranks, own, units.as_mut().map(|unit| units_of(chunk, runs, unit)))
-        });
-        let numbered: Vec<_> = numbered.collect();
-        let ways: Vec<Way> =
-            (0..schema.groups.len()).map(|group| way(schema, group, &chunks, total / names.max(1))).collect();
-        let parts = numbered.into_par_iter().map(|(chunk, runs, own, base, units)| {
-            let places = Places::new(&own, runs, &piece_of, shift, ends.len());
-            Part::new(chunk, base, own, places, units, &ways, ranks)
-        });
-        Self { schema, first_unit, parts: parts.collect(), ranges, events }
+        let mut numbered = Vec::with_capacity(chunks.len());
+        for (chunk, ranks) in chunks.iter().zip(ranked) {
+            let units = unit.as_mut().map(|unit| units_of(chunk, unit));
+            numbered.push(RankedChunk { chunk: *chunk, ranks, base, units });
+            base += chunk.chunk.encoded.prefix.len() as u32;
+        }
+
+        let a_name = total / key_ranks.len().max(1);
+        let ways: Vec<Way> = (0..schema.groups.len()).map(|group| way(schema, group, &chunks, a_name)).collect();
+        let parts = numbered.into_par_iter().map(|chunk| Part::new(chunk, &pieces, &ways, ranks));
+        let parts = parts.collect();
+        let Pieces { ranges, events, .. } = pieces;
+        Self { schema, first_unit, parts, ranges, events }
     }
 
-    /// Number of pieces.
+    /// Number of pieces, at least one.
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// The ranks of a piece.
     pub(crate) fn ranks(&self, piece: usize) -> Range<u32> {
         self.ranges[piece].clone()
     }
@@ -153,12 +159,12 @@ impl<'a> Partition<'a> {
 }
 
 /// What becomes of the values of a group, of so many events a name.
-fn way(schema: &StoredSchema, group: usize, chunks: &[(&Chunk, &[Range<usize>])], a_name: usize) -> Way {
+fn way(schema: &StoredSchema, group: usize, chunks: &[WindowChunk<'_>], a_name: usize) -> Way {
     let of = &schema.groups[group];
     // One record a row: its last event is all that is needed.
     let once = of.qualifier == QualifierKind::Constant && of.timestamps == TimestampKind::Zero && a_name >= MANY;
     let width: Option<usize> = of.columns.iter().map(|column| Lane::width(&column.value.arrow())).sum();
-    let mut columns = chunks.iter().flat_map(|(chunk, _)| &chunk.encoded.groups[group].columns);
+    let mut columns = chunks.iter().flat_map(|WindowChunk { chunk, .. }| &chunk.encoded.groups[group].columns);
     match width.filter(|_| !once && columns.all(|column| column.null_count() == 0)) {
         Some(width) if width <= MAX_MOVED => Way::Move,
         Some(_) => Way::ByPiece,
@@ -168,7 +174,7 @@ fn way(schema: &StoredSchema, group: usize, chunks: &[(&Chunk, &[Range<usize>])]
 
 /// The ranks by which the events of a window are cut and sorted.
 enum KeyRanks<'a> {
-    /// Those of prefixes.
+    /// Keys are names of prefixes with tails: the places of the names in byte order.
     Names(&'a Ranks),
     /// The distance of a number from the least, in steps of a power of two: about as many steps as events, so that few numbers
     /// share one. Within a step events are sorted by the number, which is their tail.
@@ -179,16 +185,16 @@ enum KeyRanks<'a> {
 const STEPS_AN_EVENT: usize = 4;
 
 impl<'a> KeyRanks<'a> {
-    fn new(chunks: &[(&Chunk, &[Range<usize>])], prefixes: &'a Prefixes, total: usize) -> Self {
+    fn new(chunks: &[WindowChunk<'_>], prefixes: &'a Prefixes, total: usize) -> Self {
         if let Prefixes::Names(names) = prefixes {
             return Self::Names(names);
         }
-        let bounds = |(chunk, runs): &(&Chunk, &[Range<usize>])| {
+
+        let bounds = chunks.par_iter().map(|WindowChunk { chunk, runs }| {
             let numbers = runs.iter().flat_map(|run| &chunk.encoded.tail[run.clone()]);
             numbers.fold((u64::MAX, 0), |(least, greatest), number| (least.min(*number), greatest.max(*number)))
-        };
-        let wider = |one: (u64, u64), other: (u64, u64)| (one.0.min(other.0), one.1.max(other.1));
-        let (least, greatest) = chunks.par_iter().map(bounds).reduce(|| (u64::MAX, 0), wider);
+        });
+        let (least, greatest) = bounds.reduce(|| (u64::MAX, 0), |one, other| (one.0.min(other.0), one.1.max(other.1)));
 
         let width = greatest.saturating_sub(least);
         let most = (total * STEPS_AN_EVENT).clamp(1, 1 << 31) as u64;
@@ -199,7 +205,7 @@ impl<'a> KeyRanks<'a> {
         Self::Numbers { least, shift, steps: (width >> shift) as usize + 1 }
     }
 
-    /// Number of ranks.
+    /// Number of ranks: all that [`Self::of`] returns are below it.
     fn len(&self) -> usize {
         match self {
             Self::Names(names) => names.len(),
@@ -207,9 +213,10 @@ impl<'a> KeyRanks<'a> {
         }
     }
 
-    /// The ranks of the events in runs of a chunk.
-    fn of(&self, chunk: &Chunk, runs: &[Range<usize>]) -> Vec<u32> {
-        let mut out = Vec::with_capacity(runs.iter().map(Range::len).sum());
+    /// The ranks of the events of a chunk.
+    fn of(&self, window_chunk: &WindowChunk<'_>) -> Vec<u32> {
+        let WindowChunk { chunk, runs } = window_chunk;
+        let mut out = Vec::with_capacity(window_chunk.len());
         for run in runs.iter().cloned() {
             match self {
                 Self::Names(names) => {
@@ -226,7 +233,7 @@ impl<'a> KeyRanks<'a> {
 }
 
 /// Numbers the source rows of a chunk's events from `unit` on, unless they have numbers: events of a row are consecutive.
-fn units_of(chunk: &Chunk, runs: &[Range<usize>], unit: &mut u64) -> Vec<u64> {
+fn units_of(WindowChunk { chunk, runs }: &WindowChunk<'_>, unit: &mut u64) -> Vec<u64> {
     if let Some(numbered) = &chunk.units {
         return runs.iter().flat_map(|run| &numbered[run.clone()]).copied().collect();
     }
@@ -243,18 +250,56 @@ fn units_of(chunk: &Chunk, runs: &[Range<usize>], unit: &mut u64) -> Vec<u64> {
     units
 }
 
+/// How events are cut into pieces: by buckets of ranks, several of which make a piece.
+struct Pieces {
+    /// Bits of a rank below the number of its bucket.
+    shift: u32,
+    of_bucket: Vec<u32>,
+    ranges: Vec<Range<u32>>,
+    events: Vec<usize>,
+}
+
+impl Pieces {
+    /// Cuts `total` events, which have these ranks below `names`, into pieces of at most `most` events.
+    fn new(ranked: &[Vec<u32>], names: usize, total: usize, most: usize) -> Self {
+        // Few events are one piece, and one bucket.
+        let bits = if total <= most { 0 } else { BUCKET_BITS };
+        let shift = names.next_power_of_two().trailing_zeros().saturating_sub(bits);
+        let counts = counts(ranked, shift, (names >> shift) + 1);
+
+        let mut pieces = Self { shift, of_bucket: vec![0; counts.len()], ranges: Vec::new(), events: Vec::new() };
+        let mut first = 0;
+        for (piece, end) in (0u32..).zip(cuts(&counts, total, most)) {
+            pieces.of_bucket[first..end].fill(piece);
+            pieces.events.push(counts[first..end].iter().map(|count| *count as usize).sum());
+            pieces.ranges.push((first << shift) as u32..(end << shift).min(names.max(1)) as u32);
+            first = end;
+        }
+        pieces
+    }
+
+    /// The piece of the events with a rank.
+    fn of(&self, rank: u32) -> usize {
+        self.of_bucket[(rank >> self.shift) as usize] as usize
+    }
+}
+
 /// The number of events in each of `buckets` buckets.
 fn counts(ranked: &[Vec<u32>], shift: u32, buckets: usize) -> Vec<u32> {
-    let none = || vec![0u32; buckets];
-    let add = |mut counts: Vec<u32>, ranks: &Vec<u32>| {
-        ranks.iter().for_each(|rank| counts[(rank >> shift) as usize] += 1);
-        counts
-    };
-    let sum = |mut one: Vec<u32>, other: Vec<u32>| {
-        one.iter_mut().zip(other).for_each(|(count, more)| *count += more);
-        one
-    };
-    ranked.par_iter().with_min_len(COUNTED).fold(none, add).reduce(none, sum)
+    let partial = ranked.par_iter().with_min_len(COUNTED).fold(
+        || vec![0u32; buckets],
+        |mut counts, ranks| {
+            ranks.iter().for_each(|rank| counts[(rank >> shift) as usize] += 1);
+            counts
+        },
+    );
+    partial.reduce(
+        || vec![0u32; buckets],
+        |mut counts, others| {
+            counts.iter_mut().zip(others).for_each(|(count, more)| *count += more);
+            counts
+        },
+    )
 }
 
 /// The end of each piece among buckets with these counts. Pieces are of about one size.
@@ -277,69 +322,47 @@ fn cuts(counts: &[u32], total: usize, most: usize) -> Vec<usize> {
 /// Places of a chunk's events when they are sorted by piece.
 struct Places {
     ends: Vec<u32>,
-    /// The numbers of the events in the chunk, and among those of the window.
+    /// The numbers of the events in the chunk.
     events: Vec<u32>,
+    /// Their numbers among the events of the chunk that are in the window.
     order: Vec<u32>,
 }
 
 impl Places {
-    fn new(ranks: &[u32], runs: &[Range<usize>], piece_of: &[u32], shift: u32, pieces: usize) -> Self {
-        let piece = |rank: u32| piece_of[(rank >> shift) as usize] as usize;
-        let mut next = vec![0u32; pieces + 1];
-        ranks.iter().for_each(|rank| next[piece(*rank) + 1] += 1);
+    /// Sorts events by counting, so that those of a piece stay in order of arrival.
+    fn new(ranks: &[u32], runs: &[Range<usize>], pieces: &Pieces) -> Self {
+        let mut next = vec![0u32; pieces.ranges.len() + 1];
+        ranks.iter().for_each(|rank| next[pieces.of(*rank) + 1] += 1);
         for at in 1..next.len() {
             next[at] += next[at - 1];
         }
         let ends = next[1..].to_vec();
-        let (mut events, mut order) = (vec![0; ranks.len()], vec![0; ranks.len()]);
-        let mut own = 0u32;
-        for run in runs {
-            for event in run.clone() {
-                let place = &mut next[piece(ranks[own as usize])];
-                (events[*place as usize], order[*place as usize]) = (event as u32, own);
-                *place += 1;
-                own += 1;
-            }
+
+        let mut events = vec![0; ranks.len()];
+        let mut order = vec![0; ranks.len()];
+        for (number, event) in (0u32..).zip(runs.iter().cloned().flatten()) {
+            let place = &mut next[pieces.of(ranks[number as usize])];
+            events[*place as usize] = event as u32;
+            order[*place as usize] = number;
+            *place += 1;
         }
         Self { ends, events, order }
     }
 }
 
 impl<'a> Part<'a> {
-    fn new(
-        chunk: &'a Chunk,
-        base: u32,
-        ranks: Vec<u32>,
-        places: Places,
-        units: Option<Vec<u64>>,
-        ways: &[Way],
-        all: &AllRanks,
-    ) -> Self {
-        let Places { ends, events, order } = places;
+    fn new(ranked: RankedChunk<'a>, pieces: &Pieces, ways: &[Way], all: &AllRanks) -> Self {
+        let RankedChunk { chunk: WindowChunk { chunk, runs }, ranks, base, units } = ranked;
+        let Places { ends, events, order } = Places::new(&ranks, runs, pieces);
         let tails = match chunk.encoded.tail.as_slice() {
             [] => Tails::One(0),
             tails => tails_of(tails, &events),
         };
-        let groups = chunk.encoded.groups.iter().enumerate().map(|(at, group)| GroupPart {
-            qualifiers: all.qualifiers[at].as_ref().map(|ranks| {
-                let (rank_of, codes) = (ranks.of(chunk.worker), group.qualifier.as_deref().unwrap_or_default());
-                events.iter().map(|event| rank_of[codes[*event as usize] as usize]).collect()
-            }),
-            timestamps: group
-                .timestamps
-                .as_ref()
-                .map(|times| events.iter().map(|event| times[*event as usize]).collect()),
-            columns: {
-                let lanes = group.columns.iter().filter_map(Lane::of);
-                match ways[at] {
-                    Way::Move => Columns::Moved(lanes.map(|lane| lane.take(&events)).collect()),
-                    Way::ByPiece => Columns::Lanes(lanes.collect()),
-                    Way::ByRecord => Columns::Stay,
-                }
-            },
-        });
+
+        let groups = ways.iter().enumerate().map(|(group, way)| GroupPart::new(chunk, group, *way, &events, all));
         let groups = groups.collect();
-        let (ranks, units) = (picked(&ranks, &order), units.map(|units| picked(&units, &order)));
+        let ranks = picked(&ranks, &order);
+        let units = units.map(|units| picked(&units, &order));
         Self { chunk, base, ends, ranks, events, tails, units, groups }
     }
 
@@ -347,6 +370,27 @@ impl<'a> Part<'a> {
     pub(crate) fn piece(&self, piece: usize) -> Range<usize> {
         let start = piece.checked_sub(1).map_or(0, |before| self.ends[before]);
         start as usize..self.ends[piece] as usize
+    }
+}
+
+impl GroupPart {
+    /// The cells of group `group` of a chunk, for these events of it.
+    fn new(chunk: &Chunk, group: usize, way: Way, events: &[u32], all: &AllRanks) -> Self {
+        let cells = &chunk.encoded.groups[group];
+        let qualifiers = all.qualifiers[group].as_ref().map(|ranks| {
+            let rank_of = ranks.of(chunk.worker);
+            let codes = cells.qualifier.as_deref().unwrap_or_default();
+            events.iter().map(|event| rank_of[codes[*event as usize] as usize]).collect()
+        });
+        let timestamps = cells.timestamps.as_ref().map(|times| picked(times, events));
+
+        let lanes = cells.columns.iter().filter_map(Lane::of);
+        let columns = match way {
+            Way::Move => Columns::Moved(lanes.map(|lane| lane.take(events)).collect()),
+            Way::ByPiece => Columns::Lanes(lanes.collect()),
+            Way::ByRecord => Columns::Stay,
+        };
+        Self { qualifiers, timestamps, columns }
     }
 }
 

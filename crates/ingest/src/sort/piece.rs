@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
 use tidetable_store::Result;
+use tidetable_store::merge::RecordRef;
 
 use crate::sort::lane::{Lane, Places, gather};
 use crate::sort::order::{Row, RowOrder, Tails};
@@ -15,7 +16,6 @@ use crate::sort::take::pick;
 #[derive(Debug)]
 pub(crate) struct PieceEvents {
     pub(crate) rows: Vec<Row>,
-    /// The groups of the layout.
     pub(crate) groups: Vec<GroupEvents>,
     /// The source row of each event, where needed.
     pub(crate) units: Option<Vec<u64>>,
@@ -42,28 +42,53 @@ pub(crate) struct GroupEvents {
 struct Origins {
     /// For each event its number in the order of arrival.
     order: Vec<u32>,
-    /// The runs of events by arrival: the number of the first; the chunk, and the number of its first event in the window.
-    runs: Vec<(u32, usize, u32)>,
+    runs: Vec<ArrivalRun>,
     /// By arrival the number of each event in its chunk.
     events: Vec<u32>,
 }
 
+/// The events of a piece that are of one chunk, which arrived together.
+#[derive(Debug, Clone, Copy, Default)]
+struct ArrivalRun {
+    /// The number of the first in the order of arrival.
+    first: u32,
+    chunk: usize,
+    /// The number in the window of the chunk's first event.
+    base: u32,
+}
+
 impl Origins {
-    /// The chunk of an event, and its number there.
-    fn of(&self, event: u32) -> (usize, usize) {
+    /// The place of an event: its chunk, and its number there.
+    fn of(&self, event: u32) -> RecordRef {
         let arrived = self.order[event as usize];
-        (self.run(arrived).1, self.events[arrived as usize] as usize)
+        RecordRef { source: self.run(arrived).chunk, record: self.events[arrived as usize] as usize }
     }
 
     /// The number of an event in the window.
     fn number(&self, event: u32) -> u32 {
         let arrived = self.order[event as usize];
-        self.run(arrived).2 + self.events[arrived as usize]
+        self.run(arrived).base + self.events[arrived as usize]
     }
 
-    fn run(&self, arrived: u32) -> (u32, usize, u32) {
-        let after = self.runs.partition_point(|(first, ..)| *first <= arrived);
+    fn run(&self, arrived: u32) -> ArrivalRun {
+        let after = self.runs.partition_point(|run| run.first <= arrived);
         after.checked_sub(1).and_then(|run| self.runs.get(run)).copied().unwrap_or_default()
+    }
+}
+
+/// A part of a window with the events that it has of a piece.
+struct PiecePart<'a> {
+    /// Index of the part, and so of its chunk.
+    chunk: usize,
+    part: &'a Part<'a>,
+    /// Which of the events of the part.
+    events: Range<usize>,
+}
+
+impl PiecePart<'_> {
+    /// What `all` has for these events, if it is there.
+    fn slice<'v, T>(&self, all: Option<&'v Vec<T>>) -> Option<&'v [T]> {
+        Some(&all?[self.events.clone()])
     }
 }
 
@@ -73,25 +98,33 @@ impl PieceEvents {
     /// # Errors
     /// Only if a column is not of the schema.
     pub(crate) fn collect(partition: &Partition<'_>, piece: usize) -> Result<Self> {
-        let parts = partition.parts.iter().enumerate().map(|(chunk, part)| (chunk, part, part.piece(piece)));
-        let parts: Vec<(usize, &Part<'_>, Range<usize>)> = parts.filter(|(.., events)| !events.is_empty()).collect();
+        let mut parts = Vec::with_capacity(partition.parts.len());
+        for (chunk, part) in partition.parts.iter().enumerate() {
+            let events = part.piece(piece);
+            if !events.is_empty() {
+                parts.push(PiecePart { chunk, part, events });
+            }
+        }
+
         let total = partition.events(piece);
-        let ranks = concat(total, parts.iter().map(|(_, part, range)| &part.ranks[range.clone()]));
+        let ranks = concat(total, parts.iter().map(|piece| &piece.part.ranks[piece.events.clone()]));
         let RowOrder { events: order, rows } = RowOrder::new(&ranks, &tails(&parts, total), partition.ranks(piece));
-        let units = parts.iter().map(|(_, part, range)| Some(&part.units.as_ref()?[range.clone()]));
-        let units = units.collect::<Option<Vec<_>>>().map(|units| gather(units.into_iter(), &order));
+        let units: Option<Vec<&[u64]>> = parts.iter().map(|piece| piece.slice(piece.part.units.as_ref())).collect();
+        let units = units.map(|units| gather(units.into_iter(), &order)).filter(|units| !units.is_empty());
+
+        let mut runs = Vec::with_capacity(parts.len());
         let mut first = 0;
-        let runs = parts.iter().map(|(chunk, part, range)| {
-            let run = (first, *chunk, part.base);
-            first += range.len() as u32;
-            run
-        });
-        let runs = runs.collect();
-        let events = concat(total, parts.iter().map(|(_, part, range)| &part.events[range.clone()]));
+        for PiecePart { chunk, part, events } in &parts {
+            runs.push(ArrivalRun { first, chunk: *chunk, base: part.base });
+            first += events.len() as u32;
+        }
+        let events = concat(total, parts.iter().map(|piece| &piece.part.events[piece.events.clone()]));
         let origins = Arc::new(Origins { order, runs, events });
-        let group = |group: usize| GroupEvents::collect(partition, &parts, &origins, group);
-        let groups = (0..partition.schema.groups.len()).map(group).collect::<Result<_>>()?;
-        let units = units.filter(|units| !units.is_empty());
+
+        let mut groups = Vec::with_capacity(partition.schema.groups.len());
+        for group in 0..partition.schema.groups.len() {
+            groups.push(GroupEvents::collect(partition, &parts, &origins, group)?);
+        }
         Ok(Self { rows, groups, units, origins, first_unit: partition.first_unit })
     }
 
@@ -111,55 +144,55 @@ fn concat<'a, T: Copy + 'a>(total: usize, parts: impl Iterator<Item = &'a [T]>) 
 }
 
 /// The tails of the events by arrival.
-fn tails(parts: &[(usize, &Part<'_>, Range<usize>)], total: usize) -> Tails {
-    let one = match parts.first() {
-        Some((_, part, _)) => match part.tails {
-            Tails::One(tail) => Some(tail),
-            Tails::Each(_) => None,
-        },
-        None => Some(0),
-    };
-    if let Some(tail) = one.filter(|tail| parts.iter().all(|(_, part, _)| part.tails == Tails::One(*tail))) {
-        return Tails::One(tail);
+fn tails(parts: &[PiecePart<'_>], total: usize) -> Tails {
+    let first = parts.first().map_or(&Tails::One(0), |piece| &piece.part.tails);
+    if let Tails::One(tail) = first
+        && parts.iter().all(|piece| piece.part.tails == *first)
+    {
+        return Tails::One(*tail);
     }
+
     let mut all = Vec::with_capacity(total);
-    for (_, part, range) in parts {
+    for PiecePart { part, events, .. } in parts {
         match &part.tails {
-            Tails::One(tail) => all.resize(all.len() + range.len(), *tail),
-            Tails::Each(tails) => all.extend_from_slice(&tails[range.clone()]),
+            Tails::One(tail) => all.resize(all.len() + events.len(), *tail),
+            Tails::Each(tails) => all.extend_from_slice(&tails[events.clone()]),
         }
     }
     Tails::Each(all)
 }
 
 impl GroupEvents {
+    /// Puts the cells of group `group` together, for the events of a piece.
     fn collect(
         partition: &Partition<'_>,
-        parts: &[(usize, &Part<'_>, Range<usize>)],
+        parts: &[PiecePart<'_>],
         origins: &Arc<Origins>,
         group: usize,
     ) -> Result<Self> {
-        let own = || parts.iter().map(|(_, part, range)| (part.events.as_slice(), &part.groups[group], range.clone()));
-        let qualifiers = own().map(|(_, part, range)| Some(&part.qualifiers.as_ref()?[range]));
-        let qualifiers = qualifiers.collect::<Option<Vec<_>>>().map(|parts| gather(parts.into_iter(), &origins.order));
-        let timestamps = own().map(|(_, part, range)| Some(&part.timestamps.as_ref()?[range]));
-        let timestamps = timestamps.collect::<Option<Vec<_>>>().map(|parts| gather(parts.into_iter(), &origins.order));
-        let columns = partition.schema.groups[group].columns.iter().enumerate();
-        if parts.is_empty() || own().any(|(_, part, _)| matches!(part.columns, Columns::Stay)) {
-            let of = |at: usize| partition.parts.iter().map(move |part| &part.chunk.encoded.groups[group].columns[at]);
-            let columns = columns.map(|(at, _)| of(at).map(Arc::clone).collect()).collect();
+        let order = &origins.order;
+        let qualifiers = parts.iter().map(|piece| piece.slice(piece.part.groups[group].qualifiers.as_ref()));
+        let qualifiers: Option<Vec<&[u32]>> = qualifiers.collect();
+        let qualifiers = qualifiers.map(|slices| gather(slices.into_iter(), order));
+        let timestamps = parts.iter().map(|piece| piece.slice(piece.part.groups[group].timestamps.as_ref()));
+        let timestamps: Option<Vec<&[i64]>> = timestamps.collect();
+        let timestamps = timestamps.map(|slices| gather(slices.into_iter(), order));
+
+        let mut columns = Vec::new();
+        let stay = parts.iter().any(|piece| matches!(piece.part.groups[group].columns, Columns::Stay));
+        if parts.is_empty() || stay {
+            for column in 0..partition.schema.groups[group].columns.len() {
+                let arrays = partition.parts.iter().map(|part| &part.chunk.encoded.groups[group].columns[column]);
+                columns.push(arrays.map(Arc::clone).collect());
+            }
             return Ok(Self { qualifiers, timestamps, columns, origins: Some(Arc::clone(origins)) });
         }
-        let columns = columns.map(|(at, column)| {
-            let lanes = own().filter_map(|(events, part, range)| match &part.columns {
-                Columns::Moved(lanes) => Some((lanes.get(at)?, Places::Range(range))),
-                Columns::Lanes(lanes) => Some((lanes.get(at)?, Places::Each(&events[range]))),
-                Columns::Stay => None,
-            });
-            let lanes: Vec<(&Lane, Places<'_>)> = lanes.collect();
-            Ok(vec![Lane::gather(&lanes, &origins.order).into_array(&column.value.arrow())?])
-        });
-        Ok(Self { qualifiers, timestamps, columns: columns.collect::<Result<_>>()?, origins: None })
+
+        for (at, column) in partition.schema.groups[group].columns.iter().enumerate() {
+            let values = gather_column(parts, group, at, order);
+            columns.push(vec![values.into_array(&column.value.arrow())?]);
+        }
+        Ok(Self { qualifiers, timestamps, columns, origins: None })
     }
 
     /// Whether the values are in the order of the events.
@@ -168,8 +201,11 @@ impl GroupEvents {
     }
 
     /// The array with the values of an event in each column, and its place there.
-    pub(crate) fn place(&self, event: u32) -> (usize, usize) {
-        self.origins.as_ref().map_or((0, event as usize), |origins| origins.of(event))
+    pub(crate) fn place(&self, event: u32) -> RecordRef {
+        match &self.origins {
+            Some(origins) => origins.of(event),
+            None => RecordRef { source: 0, record: event as usize },
+        }
     }
 
     /// The values of consecutive events in a column.
@@ -181,13 +217,13 @@ impl GroupEvents {
         match arrays.as_slice() {
             [values] if self.is_in_order() => Ok(values.slice(events.start as usize, events.len())),
             _ => {
-                let places: Vec<(usize, usize)> = events.map(|event| self.place(event)).collect();
+                let places: Vec<RecordRef> = events.map(|event| self.place(event)).collect();
                 pick(arrays, &places)
             }
         }
     }
 
-    /// The columns by array.
+    /// The columns by array: all values of a chunk together, as they are compared for duplicates.
     pub(crate) fn by_array(&self) -> Vec<Vec<ArrayRef>> {
         let arrays = self.columns.first().map_or(0, Vec::len);
         (0..arrays).map(|array| self.columns.iter().map(|column| Arc::clone(&column[array])).collect()).collect()
@@ -203,7 +239,18 @@ impl GroupEvents {
 
     /// Whether an event has a value in a column.
     pub(crate) fn has(&self, event: u32, column: usize) -> bool {
-        let (array, at) = self.place(event);
-        self.columns[column][array].is_valid(at)
+        let RecordRef { source, record } = self.place(event);
+        self.columns[column][source].is_valid(record)
     }
+}
+
+/// The values of a column that are moved with the keys, in the order of the events.
+fn gather_column(parts: &[PiecePart<'_>], group: usize, column: usize, order: &[u32]) -> Lane {
+    let lanes = parts.iter().filter_map(|PiecePart { part, events, .. }| match &part.groups[group].columns {
+        Columns::Moved(lanes) => Some((lanes.get(column)?, Places::Range(events.clone()))),
+        Columns::Lanes(lanes) => Some((lanes.get(column)?, Places::Each(&part.events[events.clone()]))),
+        Columns::Stay => None,
+    });
+    let lanes: Vec<(&Lane, Places<'_>)> = lanes.collect();
+    Lane::gather(&lanes, order)
 }

@@ -52,12 +52,11 @@ impl Ranks {
         dictionary.bytes() + dictionary.len() * each
     }
 
-    /// Number of distinct names.
+    /// Number of distinct names, and so the end of the ranks.
     pub(crate) fn len(&self) -> usize {
         self.names.ends.len()
     }
 
-    /// The name of a rank.
     pub(crate) fn name(&self, rank: u32) -> &[u8] {
         self.names.get(rank as usize)
     }

@@ -12,8 +12,7 @@ use tidetable_layout::encode::KeyNumbers;
 use tidetable_layout::schema::TimestampKind;
 use tidetable_layout::{Block, Group, GroupBlock, Keys, StoredSchema};
 use tidetable_store::Result;
-use tidetable_store::merge::Contents;
-use tidetable_store::merge::{EqualCells, Overflow, merge_cells};
+use tidetable_store::merge::{Contents, EqualCells, Overflow, RecordRef, merge_cells};
 
 use crate::sort::chunk::{AllRanks, Prefixes};
 use crate::sort::order::Row;
@@ -25,7 +24,7 @@ use crate::sort::upsert::Upserts;
 /// In place of a column: all columns, of records that are one cell.
 const WHOLE_RECORD: usize = usize::MAX;
 
-/// A sorted piece of a window.
+/// A sorted piece of a window, as a block that can be written.
 #[derive(Debug)]
 pub(crate) struct SortedPiece {
     pub(crate) block: Block,
@@ -39,8 +38,8 @@ pub(crate) struct SortedPiece {
     pub(crate) emptied: bool,
 }
 
-/// Builds the rows of a piece. `repeats` tells whether a column (group, index in it) follows from the row key: then replacing its
-/// cells loses nothing and is not counted.
+/// Builds the rows of a piece. `repeats` tells whether a column, by its group and its index there, follows from the row
+/// key: then replacing its cells loses nothing and is not counted.
 ///
 /// # Errors
 /// If equal cells cannot be merged.
@@ -55,6 +54,7 @@ pub(crate) fn build(
         Prefixes::Names(names) => piece.rows.iter().for_each(|row| keys.push(names.name(row.rank), row.tail)),
         Prefixes::Numbers(numbers) => push_numbers(&mut keys, &piece.rows, numbers),
     }
+
     let upserts = schema.upsert.then(|| Upserts::new(schema, piece));
     let mut overwritten = upserts.as_ref().map_or(0, |upserts| upserts.overwritten);
     let mut lost = upserts.as_ref().map(|upserts| upserts.lost.clone()).unwrap_or_default();
@@ -63,14 +63,7 @@ pub(crate) fn build(
     for (at, group) in schema.groups.iter().enumerate() {
         let mut records = Records::new(group, &piece.groups[at], piece.rows.len(), |column| repeats(at, column));
         match upserts.as_ref().filter(|_| group.timestamps == TimestampKind::Stored) {
-            Some(upserts) => {
-                for row in 0..piece.rows.len() {
-                    match upserts.emptied(row, at) {
-                        Some(event) => records.push_emptied(event),
-                        None => records.push_row(upserts.events(row).iter().copied())?,
-                    }
-                }
-            }
+            Some(upserts) => records.push_upserts(upserts, at, piece.rows.len())?,
             None => piece.rows.iter().try_for_each(|row| records.push_range(row.events()))?,
         }
         overwritten += records.overwritten;
@@ -116,6 +109,7 @@ impl RecordKey {
 }
 
 impl GroupEvents {
+    /// What the record of an event is sorted by.
     fn record_key(&self, event: u32) -> RecordKey {
         let qualifier = self.qualifiers.as_ref().map_or(0, |ranks| ranks[event as usize]);
         let timestamp = Reverse(self.timestamps.as_ref().map_or(0, |timestamps| timestamps[event as usize]));
@@ -148,14 +142,12 @@ struct Records<'a> {
     sparse: Vec<usize>,
     all_sparse: bool,
     row_ends: Vec<u32>,
-    /// The event of each record.
     picks: Vec<u32>,
     /// Rank of the qualifier of each record, for dynamic groups.
     qualifiers: Vec<u32>,
-    /// Timestamp of each record, if stored.
     timestamps: Vec<i64>,
-    /// Cells that come from an older event than the rest of their record: (record, column, event).
-    overrides: Vec<(u32, usize, u32)>,
+    /// Cells that come from an older event than the rest of their record.
+    overrides: Vec<OlderCell>,
     /// Sets of events whose cells merge, if any column is an aggregate.
     folds: Option<EqualCells>,
     /// Content of events, for dedup; built when two events have the same key.
@@ -169,19 +161,32 @@ struct Records<'a> {
     overwritten: u64,
     /// Replaced cells that had another value.
     changed: u64,
-    /// The events of these cells.
+    /// The events of these cells, one for each cell.
     lost: Vec<u32>,
     scratch: Vec<RecordKey>,
 }
 
+/// A cell of a record that its newest event does not have.
+#[derive(Debug, Clone, Copy)]
+struct OlderCell {
+    record: u32,
+    column: usize,
+    event: u32,
+}
+
 impl<'a> Records<'a> {
+    /// Begins a group of `rows` rows. `repeats` tells which of its columns follow from the row key.
     fn new(group: &'a Group, events: &'a GroupEvents, rows: usize, repeats: impl Fn(usize) -> bool) -> Self {
-        let sparse = |column: &usize| events.columns[*column].iter().any(|array| array.null_count() > 0);
-        let sparse: Vec<usize> = (0..events.columns.len()).filter(sparse).collect();
+        let mut sparse = Vec::new();
+        for (column, arrays) in events.columns.iter().enumerate() {
+            if arrays.iter().any(|array| array.null_count() > 0) {
+                sparse.push(column);
+            }
+        }
         let all_sparse = sparse.len() == events.columns.len();
-        let counted =
-            (0..group.columns.len()).filter(|column| group.columns[*column].merge.is_newest() && !repeats(*column));
-        let counted: Vec<usize> = counted.collect();
+
+        let newest = (0..group.columns.len()).filter(|column| group.columns[*column].merge.is_newest());
+        let counted: Vec<usize> = newest.filter(|column| !repeats(*column)).collect();
         let one_record = events.qualifiers.is_none() && events.timestamps.is_none() && group.packed.is_none();
         let takes_last = one_record && sparse.is_empty() && counted.is_empty() && !group.has_aggregates();
         Self {
@@ -206,7 +211,18 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// As [`Self::push_row`], for consecutive events.
+    /// Adds the records of `rows` rows that upserts leave, in group `group`.
+    fn push_upserts(&mut self, upserts: &Upserts, group: usize, rows: usize) -> Result<()> {
+        for row in 0..rows {
+            match upserts.emptied(row, group) {
+                Some(event) => self.push_emptied(event),
+                None => self.push_row(upserts.events(row).iter().copied())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Self::push_row`], for consecutive events, which mostly are in order already.
     fn push_range(&mut self, events: Range<u32>) -> Result<()> {
         let range = events.start as usize..events.end as usize;
         if self.all_sparse || !self.events.ascends(range.clone()) {
@@ -230,12 +246,14 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
+    /// Adds the records of a row, which has these events.
     fn push_row(&mut self, events: impl Iterator<Item = u32>) -> Result<()> {
         let group = self.events;
         let mut row = std::mem::take(&mut self.scratch);
         row.clear();
         row.extend(events.map(|event| group.record_key(event)));
         sort_nearly(&mut row);
+
         // Telemetry mostly has each record once.
         if row.windows(2).any(|pair| pair[0].is_alike(&pair[1])) {
             for alike in row.chunk_by(RecordKey::is_alike) {
@@ -244,6 +262,7 @@ impl<'a> Records<'a> {
         } else {
             row.iter().for_each(|record| self.push_record(record));
         }
+
         self.scratch = row;
         self.row_ends.push(self.picks.len() as u32);
         Ok(())
@@ -272,6 +291,7 @@ impl<'a> Records<'a> {
         }
     }
 
+    /// Whether an event has a value in a column with nulls.
     fn has_any(&self, event: u32) -> bool {
         self.sparse.iter().any(|column| self.events.has(event, *column))
     }
@@ -282,13 +302,14 @@ impl<'a> Records<'a> {
             self.push_record(only);
             return Ok(());
         }
+
         if self.contents.is_none() {
             self.contents = Some(Contents::new(&self.events.by_array())?);
         }
         let Some(contents) = &self.contents else { return Ok(()) };
-        let place = |record: &RecordKey| self.events.place(record.event);
-        let mut places: Vec<(usize, usize)> = alike.iter().map(place).collect();
+        let mut places: Vec<RecordRef> = alike.iter().map(|record| self.events.place(record.event)).collect();
         contents.keep_first(&mut places);
+
         let mut kept = places.into_iter().peekable();
         for record in alike {
             if kept.next_if_eq(&self.events.place(record.event)).is_some() {
@@ -310,23 +331,26 @@ impl<'a> Records<'a> {
             return self.push_newest(alike);
         }
 
-        let events = || alike.iter().map(|record| record.event);
+        let events = alike.iter().map(|record| record.event);
         for at in 0..self.counted.len() {
             let column = self.counted[at];
-            self.count_replaced(column, events().filter(|event| self.events.has(*event, column)).collect())?;
+            let cells = events.clone().filter(|event| self.events.has(*event, column)).collect();
+            self.count_replaced(column, cells)?;
         }
-        if self.all_sparse && !events().any(|event| self.has_any(event)) {
+        if self.all_sparse && !events.clone().any(|event| self.has_any(event)) {
             return Ok(());
         }
 
-        let at = self.picks.len() as u32;
+        let record = self.picks.len() as u32;
         if let Some(folds) = &mut self.folds {
-            folds.push(at as usize, events().map(|event| self.events.place(event)));
+            folds.push(record as usize, events.map(|event| self.events.place(event)));
         }
-        for column in self.sparse.iter().filter(|column| self.group.columns[**column].merge.is_newest()) {
-            let has = |record: &&RecordKey| self.events.has(record.event, *column);
-            if let Some(record) = older.iter().rev().find(has).filter(|_| !has(&newest)) {
-                self.overrides.push((at, *column, record.event));
+        for column in self.sparse.iter().copied() {
+            if !self.group.columns[column].merge.is_newest() || self.events.has(newest.event, column) {
+                continue;
+            }
+            if let Some(older) = older.iter().rev().find(|older| self.events.has(older.event, column)) {
+                self.overrides.push(OlderCell { record, column, event: older.event });
             }
         }
         self.pick(newest);
@@ -335,14 +359,14 @@ impl<'a> Records<'a> {
 
     /// The same where a record is one cell: the last event with any field wins.
     fn push_newest(&mut self, alike: &[RecordKey]) -> Result<()> {
-        let cells = || alike.iter().filter(|record| !self.all_sparse || self.has_any(record.event));
-        let newest = cells().next_back();
+        let cells = alike.iter().filter(|record| !self.all_sparse || self.has_any(record.event));
+        let cells: Vec<RecordKey> = cells.copied().collect();
+        let Some(newest) = cells.last().copied() else { return Ok(()) };
+
         if !self.counted.is_empty() {
-            self.count_replaced(WHOLE_RECORD, cells().map(|record| record.event).collect())?;
+            self.count_replaced(WHOLE_RECORD, cells.iter().map(|record| record.event).collect())?;
         }
-        if let Some(newest) = newest {
-            self.pick(newest);
-        }
+        self.pick(&newest);
         Ok(())
     }
 
@@ -366,36 +390,42 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
+    /// The records as a block. `keys` are those of its rows, for errors; `names` those of the ranks of qualifiers.
+    ///
+    /// # Errors
+    /// If equal cells cannot be merged.
     fn into_block(self, keys: &Keys, names: Option<&Ranks>) -> Result<GroupBlock> {
         let Self { group, events, row_ends, picks, qualifiers, timestamps, overrides, folds, .. } = self;
         let qualifiers = events.qualifiers.as_ref().and(names).map(|names| local(qualifiers, names));
         let timestamps = events.timestamps.as_ref().map(|_| timestamps);
         let folds = folds.filter(|folds| !folds.is_empty());
-        // Values in the order of the events need no places, unless a record is of several events.
-        let simple = events.is_in_order() && folds.is_none() && overrides.is_empty();
-        let mut places: Vec<(usize, usize)> =
-            if simple { Vec::new() } else { picks.iter().map(|event| events.place(*event)).collect() };
         let mut columns = Vec::with_capacity(group.columns.len());
+
+        // Values in the order of the events need no places, unless a record is of several events.
+        if events.is_in_order() && folds.is_none() && overrides.is_empty() {
+            for values in &events.columns {
+                columns.push(Some(pick_from(values, &picks)?));
+            }
+            return Ok(GroupBlock { row_ends, qualifiers, timestamps, columns, sums: Vec::new() });
+        }
+
+        let mut places: Vec<RecordRef> = picks.iter().map(|event| events.place(*event)).collect();
         for (at, (values, column)) in events.columns.iter().zip(&group.columns).enumerate() {
-            columns.push(Some(match folds.as_ref().filter(|_| !column.merge.is_newest()) {
-                _ if simple => pick_from(values, &picks)?,
-                Some(folds) => {
-                    let folded = merge_cells(column.merge, values, folds, Overflow::Fails);
-                    let folded = folded.map_err(|error| error.at(keys, &row_ends, qualifiers.as_ref(), column))?;
-                    pick_folded(values, folded, &places, folds)?
-                }
-                None => {
-                    let overrides: Vec<_> = overrides.iter().filter(|(_, column, _)| *column == at).collect();
-                    for (record, _, event) in &overrides {
-                        places[*record as usize] = events.place(*event);
-                    }
-                    let picked = pick(values, &places)?;
-                    for (record, ..) in overrides {
-                        places[*record as usize] = events.place(picks[*record as usize]);
-                    }
-                    picked
-                }
-            }));
+            if let Some(folds) = folds.as_ref().filter(|_| !column.merge.is_newest()) {
+                let folded = merge_cells(column.merge, values, folds, Overflow::Fails);
+                let folded = folded.map_err(|error| error.at(keys, &row_ends, qualifiers.as_ref(), column))?;
+                columns.push(Some(pick_folded(values, folded, &places, folds)?));
+                continue;
+            }
+
+            let overrides = overrides.iter().filter(|older| older.column == at);
+            for OlderCell { record, event, .. } in overrides.clone() {
+                places[*record as usize] = events.place(*event);
+            }
+            columns.push(Some(pick(values, &places)?));
+            for OlderCell { record, .. } in overrides {
+                places[*record as usize] = events.place(picks[*record as usize]);
+            }
         }
         Ok(GroupBlock { row_ends, qualifiers, timestamps, columns, sums: Vec::new() })
     }
@@ -426,12 +456,14 @@ fn sort_nearly(row: &mut [RecordKey]) {
 fn local(mut ranks: Vec<u32>, names: &Ranks) -> Qualifiers {
     let mut used = vec![false; names.len()];
     ranks.iter().for_each(|rank| used[*rank as usize] = true);
+
     let mut code_of = vec![0u32; names.len()];
     let mut dictionary = Vec::new();
     for rank in (0..names.len()).filter(|rank| used[*rank]) {
         code_of[rank] = dictionary.len() as u32;
         dictionary.push(names.name(rank as u32).into());
     }
+
     ranks.iter_mut().for_each(|rank| *rank = code_of[*rank as usize]);
     Qualifiers { codes: ranks, dictionary }
 }

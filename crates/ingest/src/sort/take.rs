@@ -8,12 +8,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, UInt32Array, downcast_primitive};
 use arrow::compute::{interleave, take};
 use tidetable_store::Result;
-use tidetable_store::merge::EqualCells;
+use tidetable_store::merge::{EqualCells, RecordRef};
 
 use crate::sort::lane::Lane;
 
-/// The values at `places`, each (chunk, index in it).
-pub(crate) fn pick(values: &[ArrayRef], places: &[(usize, usize)]) -> Result<ArrayRef> {
+/// The values at `places`; the source of a place is an array.
+pub(crate) fn pick(values: &[ArrayRef], places: &[RecordRef]) -> Result<ArrayRef> {
     macro_rules! numbers {
         ($type:ty) => {
             numbers::<$type>(values, places)
@@ -27,8 +27,10 @@ pub(crate) fn pick(values: &[ArrayRef], places: &[(usize, usize)]) -> Result<Arr
     if let Some(numbers) = numbers {
         return Ok(numbers);
     }
+
     let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
-    Ok(interleave(&values, places)?)
+    let pairs: Vec<_> = places.iter().map(|place| (place.source, place.record)).collect();
+    Ok(interleave(&values, &pairs)?)
 }
 
 /// The values at `places` of the only array.
@@ -45,12 +47,15 @@ pub(crate) fn pick_from(values: &[ArrayRef], places: &[u32]) -> Result<ArrayRef>
     }
 }
 
-/// `None` if the arrays are not of one type.
-fn numbers<T: ArrowPrimitiveType>(values: &[ArrayRef], places: &[(usize, usize)]) -> Option<ArrayRef> {
+/// As [`pick`], for numbers without nulls. `None` if the arrays are not of one type.
+fn numbers<T: ArrowPrimitiveType>(values: &[ArrayRef], places: &[RecordRef]) -> Option<ArrayRef> {
     let kind = values.first()?.data_type();
-    let slices: Vec<&[T::Native]> =
-        values.iter().map(|array| Some(array.as_primitive_opt::<T>()?.values().as_ref())).collect::<Option<_>>()?;
-    let picked: Vec<T::Native> = places.iter().map(|(chunk, at)| slices[*chunk][*at]).collect();
+    let mut slices: Vec<&[T::Native]> = Vec::with_capacity(values.len());
+    for array in values {
+        slices.push(array.as_primitive_opt::<T>()?.values());
+    }
+
+    let picked: Vec<T::Native> = places.iter().map(|place| slices[place.source][place.record]).collect();
     Some(Arc::new(PrimitiveArray::<T>::new(picked.into(), None).with_data_type(kind.clone())))
 }
 
@@ -58,12 +63,12 @@ fn numbers<T: ArrowPrimitiveType>(values: &[ArrayRef], places: &[(usize, usize)]
 pub(crate) fn pick_folded(
     values: &[ArrayRef],
     folded: ArrayRef,
-    places: &[(usize, usize)],
+    places: &[RecordRef],
     folds: &EqualCells,
 ) -> Result<ArrayRef> {
     let mut places = places.to_vec();
     for (set, record) in folds.records().iter().enumerate() {
-        places[*record] = (values.len(), set);
+        places[*record] = RecordRef { source: values.len(), record: set };
     }
     let mut values = values.to_vec();
     values.push(folded);
@@ -78,7 +83,7 @@ mod tests {
 
     #[test]
     fn values_come_as_interleave_has_them() {
-        let pairs: [[ArrayRef; 2]; 4] = [
+        let pairs_of_arrays: [[ArrayRef; 2]; 4] = [
             [Arc::new(UInt64Array::from(vec![1, 2, 3])), Arc::new(UInt64Array::from(vec![4]))],
             [Arc::new(UInt64Array::from(vec![Some(1), None, Some(3)])), Arc::new(UInt64Array::from(vec![4]))],
             [
@@ -88,11 +93,14 @@ mod tests {
             [Arc::new(StringArray::from(vec!["a", "b", "c"])), Arc::new(StringArray::from(vec!["d"]))],
         ];
         let decimals: ArrayRef = Arc::new(Decimal128Array::from(vec![5, 6, 7]).with_precision_and_scale(9, 2).unwrap());
-        let places = [(1, 0), (0, 2), (0, 0), (0, 2)];
-        for values in pairs.iter().map(<[ArrayRef; 2]>::as_slice).chain([&[Arc::clone(&decimals), decimals][..]]) {
+        let pairs = [(1, 0), (0, 2), (0, 0), (0, 2)];
+        let places = pairs.map(|(source, record)| RecordRef { source, record });
+        for values in
+            pairs_of_arrays.iter().map(<[ArrayRef; 2]>::as_slice).chain([&[Arc::clone(&decimals), decimals][..]])
+        {
             let arrays: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
-            assert_eq!(&pick(values, &places).unwrap(), &interleave(&arrays, &places).unwrap());
+            assert_eq!(&pick(values, &places).unwrap(), &interleave(&arrays, &pairs).unwrap());
         }
-        assert_eq!(pick(&pairs[0], &[]).unwrap().len(), 0);
+        assert_eq!(pick(&pairs_of_arrays[0], &[]).unwrap().len(), 0);
     }
 }

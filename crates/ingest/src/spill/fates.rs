@@ -12,12 +12,12 @@ const EVEN_SHARE: usize = 2;
 /// Maximum share of waiting bytes to hold back, in quarters.
 const MAX_HELD: u64 = 3;
 
-/// What may follow the waiting events.
+/// What may follow the waiting events, which decides whether windows may still grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Follows {
-    /// Nothing.
+    /// The end of all inputs of the pass: every window is complete.
     Nothing,
-    /// More events.
+    /// More events, whose names get codes beside those of the waiting ones.
     More,
     /// More events, and the names of the waiting ones are given up.
     MoreWithNewNames,
@@ -31,7 +31,7 @@ pub(crate) struct WindowFates {
     pub(crate) write: Vec<i64>,
     /// Still growing, and small enough to wait in memory.
     pub(crate) hold: BTreeSet<i64>,
-    /// Sorted and spilled.
+    /// Still growing, or spilled before: their events are sorted and spilled.
     pub(crate) spill: Vec<i64>,
     /// Complete, with events that were spilled: merged.
     pub(crate) merge: Vec<i64>,
@@ -95,8 +95,8 @@ fn growing(chunks: &[Chunk], events: &BTreeMap<i64, usize>) -> BTreeSet<i64> {
 
 /// Whether the chunks with events of `windows` may wait in memory: if nearly all are theirs, holding them would leave no room.
 fn are_small(chunks: &[Chunk], windows: &BTreeSet<i64>) -> bool {
-    let is_held = |chunk: &&Chunk| chunk.windows.keys().any(|window| windows.contains(window));
-    let held: u64 = chunks.iter().filter(is_held).map(|chunk| chunk.bytes).sum();
+    let held = chunks.iter().filter(|chunk| chunk.windows.keys().any(|window| windows.contains(window)));
+    let held: u64 = held.map(|chunk| chunk.bytes).sum();
     let all: u64 = chunks.iter().map(|chunk| chunk.bytes).sum();
     held * 4 <= all * MAX_HELD
 }

@@ -12,7 +12,7 @@ use tidetable_layout::StoredSchema;
 use tidetable_store::{Result, StoreError};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::sort::chunk::event_bytes;
+use crate::sort::chunk::{AllRanks, event_bytes};
 use crate::sort::partition::{Events, Partition};
 use crate::sort::piece::PieceEvents;
 use crate::spill::page::{EncodedPage, PageEvents, RowKey};
@@ -49,7 +49,7 @@ pub(crate) struct PageEntry {
     pub(crate) first: RowKey,
     pub(crate) last: RowKey,
     pub(crate) events: usize,
-    /// Approximate bytes in memory.
+    /// Approximate bytes of the page in memory, by which ranges are cut.
     pub(crate) weight: u64,
 }
 
@@ -72,7 +72,7 @@ impl SpillFile {
         Self::create(root)
     }
 
-    /// Bytes written.
+    /// Bytes written so far, by all threads together.
     pub(crate) fn bytes(&self) -> u64 {
         self.end.load(Ordering::Relaxed)
     }
@@ -89,19 +89,34 @@ impl SpillFile {
         go_on: &(dyn Fn() -> Result<()> + Sync),
     ) -> Result<Spill> {
         let partition = Partition::new(schema, events, most);
-        let of_piece = |piece| {
+        let pieces = (0..partition.len()).into_par_iter().map(|piece| {
             go_on()?;
-            let sorted = PieceEvents::collect(&partition, piece)?;
-            let count = partition.events(piece) as u32;
-            // A piece of one name may be larger.
-            let starts = (0..count).step_by(most);
-            let pages = starts.map(|start| start..count.min(start + most as u32));
-            pages.map(|page| self.append(EncodedPage::new(schema, &sorted, page, events.ranks)?)).collect::<Result<_>>()
-        };
-        let pages: Vec<Vec<PageEntry>> = (0..partition.len()).into_par_iter().map(of_piece).collect::<Result<_>>()?;
+            self.write_piece(&partition, piece, events.ranks, most)
+        });
+        let pages: Vec<Vec<PageEntry>> = pieces.collect::<Result<_>>()?;
         Ok(Spill { file: Arc::clone(self), pages: pages.into_iter().flatten().collect() })
     }
 
+    /// Sorts a piece and writes it. One of one name may be larger than a page.
+    fn write_piece(
+        &self,
+        partition: &Partition<'_>,
+        piece: usize,
+        ranks: &AllRanks,
+        most: usize,
+    ) -> Result<Vec<PageEntry>> {
+        let sorted = PieceEvents::collect(partition, piece)?;
+        let events = partition.events(piece) as u32;
+
+        let mut pages = Vec::new();
+        for start in (0..events).step_by(most) {
+            let page = start..events.min(start + most as u32);
+            pages.push(self.append(EncodedPage::new(partition.schema, &sorted, page, ranks)?)?);
+        }
+        Ok(pages)
+    }
+
+    /// Writes a page behind those of other threads.
     fn append(&self, page: EncodedPage) -> Result<PageEntry> {
         let EncodedPage { bytes, first, last, events, weight } = page;
         let offset = self.end.fetch_add(bytes.len() as u64, Ordering::Relaxed);

@@ -18,7 +18,6 @@ use crate::spill::ranges::KeyRange;
 
 /// The events of a range of row keys, as they came.
 pub(crate) struct RangeEvents {
-    /// Those of earlier spills first.
     pub(crate) chunks: Vec<Chunk>,
     pub(crate) ranks: AllRanks,
 }
@@ -41,35 +40,45 @@ impl RangeEvents {
         range: &KeyRange,
         numbers: Option<&Arc<KeyNumbers>>,
     ) -> Result<Self> {
-        let of_spill = |spill: &Spill| {
-            let pages: Vec<&PageEntry> = spill.pages.iter().filter(|page| range.has_any(page)).collect();
-            let read = |page| read_in(schema, spill, page, range, numbers.map(Arc::as_ref));
-            pages.into_par_iter().map(read).collect::<Result<Vec<PageEvents>>>()
-        };
-        let mut read: Vec<Vec<PageEvents>> = spills.par_iter().map(of_spill).collect::<Result<_>>()?;
+        let read = spills.par_iter().map(|spill| read_spill(schema, spill, range, numbers.map(Arc::as_ref)));
+        let mut read: Vec<Vec<PageEvents>> = read.collect::<Result<_>>()?;
         // Row keys become numbers during a load: those before that are made numbers, too.
         let numbers = numbers.filter(|_| read.iter().flatten().any(|page| page.are_numbers));
         if let Some(numbers) = numbers {
             read.iter_mut().flatten().try_for_each(|page| page.make_numbers(numbers))?;
         }
 
-        let chunks = read.into_iter().enumerate().map(|(number, pages)| chunks_of(schema, pages, number, window));
-        let (names, chunks): (Vec<SpillNames>, Vec<Vec<Chunk>>) = chunks.unzip();
+        let (mut names, mut chunks) = (Vec::new(), Vec::new());
+        for (number, pages) in read.into_iter().enumerate() {
+            let (of_spill, more) = chunks_of(schema, pages, number, window);
+            names.push(of_spill);
+            chunks.extend(more);
+        }
+        let prefixes: Vec<&Dictionary> = names.iter().map(|names| &names.prefixes).collect();
         let prefixes = match numbers {
             Some(numbers) => Prefixes::Numbers(Arc::clone(numbers)),
-            None => {
-                let prefixes: Vec<&Dictionary> = names.iter().map(|names| &names.prefixes).collect();
-                Prefixes::Names(Ranks::new(&prefixes))
-            }
+            None => Prefixes::Names(Ranks::new(&prefixes)),
         };
-        let qualifiers = (0..schema.groups.len()).map(|group| {
-            let of_group: Vec<&Dictionary> =
-                names.iter().filter_map(|names| names.qualifiers[group].as_ref()).collect();
-            (!of_group.is_empty()).then(|| Ranks::new(&of_group))
-        });
-        let ranks = AllRanks { qualifiers: qualifiers.collect(), prefixes };
-        Ok(Self { chunks: chunks.into_iter().flatten().collect(), ranks })
+
+        let mut qualifiers = Vec::new();
+        for group in 0..schema.groups.len() {
+            let of_group = names.iter().filter_map(|names| names.qualifiers[group].as_ref());
+            let of_group: Vec<&Dictionary> = of_group.collect();
+            qualifiers.push((!of_group.is_empty()).then(|| Ranks::new(&of_group)));
+        }
+        Ok(Self { chunks, ranks: AllRanks { prefixes, qualifiers } })
     }
+}
+
+/// Reads the events of a spill that are in `range`, page by page.
+fn read_spill(
+    schema: &StoredSchema,
+    spill: &Spill,
+    range: &KeyRange,
+    numbers: Option<&KeyNumbers>,
+) -> Result<Vec<PageEvents>> {
+    let pages: Vec<&PageEntry> = spill.pages.iter().filter(|page| range.has_any(page)).collect();
+    pages.into_par_iter().map(|page| read_in(schema, spill, page, range, numbers)).collect()
 }
 
 /// Reads the events of a page that are in `range`.

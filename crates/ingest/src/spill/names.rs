@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 use arrow::error::ArrowError;
 use tidetable_store::{Result, StoreError};
 
-/// Names in ascending byte order.
+/// Names in ascending byte order, one after the other in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     bytes: Vec<u8>,
@@ -29,7 +29,6 @@ impl Names {
         self.ends.len()
     }
 
-    /// The bytes of all of them.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.len()
     }
@@ -58,8 +57,8 @@ impl Names {
             before = name;
         }
 
-        let field = |name: &str, kind: DataType| Field::new(name, kind, false);
-        let schema = Schema::new(vec![field("shared", DataType::UInt32), field("rest", DataType::Binary)]);
+        let shared_field = Field::new("shared", DataType::UInt32, false);
+        let schema = Schema::new(vec![shared_field, Field::new("rest", DataType::Binary, false)]);
         let columns: Vec<ArrayRef> = vec![Arc::new(shared.finish()), Arc::new(rest.finish())];
         Ok(RecordBatch::try_new(Arc::new(schema), columns)?)
     }

@@ -52,7 +52,7 @@ impl RowKey {
     }
 }
 
-/// An encoded page.
+/// A page as it is written, with what is kept of it in memory to find its events again.
 #[derive(Debug)]
 pub(crate) struct EncodedPage {
     pub(crate) bytes: Vec<u8>,
@@ -237,7 +237,7 @@ impl PageEvents {
         Ok(Self { prefixes, are_numbers, qualifiers, encoded, units })
     }
 
-    /// Number of events.
+    /// Number of events, which all columns of the page have.
     pub(crate) fn len(&self) -> usize {
         self.encoded.prefix.len()
     }
@@ -275,24 +275,31 @@ impl PageEvents {
         Ok(())
     }
 
-    /// Leaves only these events.
+    /// Leaves only these events; the names that they use stay all.
     pub(crate) fn keep(&mut self, events: Range<usize>) {
-        let cut_numbers = |all: &mut Vec<u32>| *all = all[events.clone()].to_vec();
-        cut_numbers(&mut self.encoded.prefix);
-        self.encoded.tail = self.encoded.tail[events.clone()].to_vec();
+        cut(&mut self.encoded.prefix, &events);
+        cut(&mut self.encoded.tail, &events);
         if let Some(units) = &mut self.units {
-            *units = units[events.clone()].to_vec();
+            cut(units, &events);
         }
+
         for group in &mut self.encoded.groups {
-            group.qualifier.iter_mut().for_each(cut_numbers);
+            if let Some(codes) = &mut group.qualifier {
+                cut(codes, &events);
+            }
             if let Some(times) = &mut group.timestamps {
-                *times = times[events.clone()].to_vec();
+                cut(times, &events);
             }
             for column in &mut group.columns {
                 *column = column.slice(events.start, events.len());
             }
         }
     }
+}
+
+/// Leaves only these values, in memory of their own.
+fn cut<T: Clone>(values: &mut Vec<T>, events: &Range<usize>) {
+    *values = values[events.clone()].to_vec();
 }
 
 /// The codes of events, of which these begin a new prefix; the first does.

@@ -10,7 +10,7 @@ const CACHED: u64 = 8 << 20;
 /// Pages of a spill in a range on average: those across an end are read twice.
 const PAGES_A_SPILL: u64 = 8;
 
-/// Consecutive row keys.
+/// Consecutive row keys, which are sorted and merged at a time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct KeyRange {
     /// The first key; `None`: from the beginning.
@@ -40,8 +40,9 @@ pub(crate) fn most_at_once(spills: &[Spill], most: u64) -> usize {
 
 /// The average bytes of a page in memory.
 fn page_weight(spills: &[Spill]) -> u64 {
-    let pages = || spills.iter().flat_map(|spill| &spill.pages);
-    pages().map(|page| page.weight).sum::<u64>() / pages().count().max(1) as u64
+    let pages: usize = spills.iter().map(|spill| spill.pages.len()).sum();
+    let weight: u64 = spills.iter().flat_map(|spill| &spill.pages).map(|page| page.weight).sum();
+    weight / pages.max(1) as u64
 }
 
 /// Ranges that together have all row keys of `spills`, in ascending order, each of about `most` bytes in memory or less:
