@@ -71,6 +71,7 @@ impl Job {
             }
             None => Vec::new(),
         };
+
         let mut reader = Reader::new(&text);
         let mut tables: Vec<Table> = Vec::new();
         if let Some(table) = reader.parse() {
@@ -79,10 +80,12 @@ impl Job {
             let folder = path.parent().unwrap_or(path);
             let mut messages = Messages::read(&mut reader, &fields, folder);
             for named in &fields.named("tables") {
-                let read = sections::table::read(&mut reader, named, (&sources, &tables), &mut messages, folder);
+                let inputs = sections::table::Inputs { sources: &sources, earlier: &tables };
+                let read = sections::table::read(&mut reader, named, inputs, &mut messages, folder);
                 tables.extend(read);
             }
         }
+
         let problems = reader.into_problems();
         if problems.is_empty() { Ok(tables) } else { Err(Box::new(JobFileError::new(path, text, problems)).into()) }
     }
@@ -105,7 +108,8 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
     let mut messages = Messages::read(reader, &fields, folder);
     let mut tables: Vec<Table> = Vec::new();
     for named in &named_tables {
-        let table = sections::table::read(reader, named, (&sources, &tables), &mut messages, folder);
+        let inputs = sections::table::Inputs { sources: &sources, earlier: &tables };
+        let table = sections::table::read(reader, named, inputs, &mut messages, folder);
         tables.extend(table);
     }
     let mut exports = Vec::new();

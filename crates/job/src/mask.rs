@@ -10,7 +10,6 @@ use tidetable_source::is_url;
 const SECRET_KEYS: [&str; 7] = ["heartbeat", "success", "warning", "failure", "interrupt", "finish", "error"];
 /// Parts of the names of other keys that hold secrets.
 const SECRET_PARTS: [&str; 6] = ["secret", "token", "password", "passwd", "account_key", "service_account"];
-/// Keys of `[hooks]` that hold none.
 const PLAIN_HOOKS: [&str; 1] = ["timeout"];
 /// What a value that says where a secret is begins with.
 const REFERENCES: [&str; 2] = ["env", "file"];
@@ -50,7 +49,6 @@ pub(crate) fn masked(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.chars().map(|c| if c == '\n' { c } else { '*' }).collect())
 }
 
-/// Where a value stands.
 #[derive(Debug, Clone, Copy)]
 struct Keys<'a> {
     section: &'a str,

@@ -18,7 +18,7 @@ const ROOT: &str = "data";
 /// A directory with a tidetable.toml, which holds jobs, sources and, by default, the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// Its directory, absolute.
+    /// Absolute path of its directory, in which its tidetable.toml is.
     pub dir: PathBuf,
     /// The store: an absolute path, or a URL such as `s3://bucket/prefix` as given.
     pub root: String,
@@ -26,9 +26,9 @@ pub struct Project {
     pub storage: Vec<StorageSetting>,
     /// How long the lock of a job in a bucket holds without being renewed; `None` for the default.
     pub lease: Option<Duration>,
-    /// The cache of a root in a bucket.
+    /// The cache of a root in a bucket; unused for a root in a folder.
     pub cache: CacheSettings,
-    /// Other machines, which do the work of runs.
+    /// Other machines, which do the work of runs if a scheduler is named.
     pub cluster: Cluster,
     /// The absolute directory to which paths of the command line are relative.
     start: PathBuf,
@@ -102,7 +102,7 @@ impl Project {
         self
     }
 
-    /// Whether the store root is a URL.
+    /// Whether the store root is a URL of a bucket, and not a folder.
     pub fn root_is_url(&self) -> bool {
         is_url(&self.root)
     }

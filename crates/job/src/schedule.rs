@@ -19,7 +19,7 @@ const FAR: u64 = 366 * 9;
 const MAX_TIMES: usize = 7 * 24 * 60;
 
 impl Job {
-    /// The parsed schedule, if the job has one.
+    /// The parsed schedule; `None` if the job has none.
     pub fn cron(&self) -> Option<Cron> {
         self.schedule.as_deref().and_then(Cron::parse)
     }
@@ -97,7 +97,7 @@ pub fn is_due(cron: &Cron, zone: Tz, now: i64) -> bool {
     !scheduled_times(cron, zone, minute - 1, minute).is_empty()
 }
 
-/// The start of the minute of `now`.
+/// The start of the minute of `now`, both in microseconds since the epoch: schedules know no seconds.
 pub fn minute_of(now: i64) -> i64 {
     now - now.rem_euclid(MINUTE)
 }

@@ -4,10 +4,11 @@
 /// specially.
 #[must_use]
 pub fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
+    let mut letters = word.chars();
+    if !word.is_empty() && letters.all(|letter| letter.is_alphanumeric() || "-_./:=@%+,".contains(letter)) {
         return word.to_owned();
     }
+
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 

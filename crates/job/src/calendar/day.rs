@@ -54,21 +54,24 @@ fn day_start(tz: Tz, day: NaiveDate) -> i64 {
             let fell_back_a_day = local_date(tz, before_second).is_some_and(|date| date < day);
             if fell_back_a_day { second.timestamp_micros() } else { first.timestamp_micros() }
         }
-        MappedLocalTime::None => {
-            // Midnight lies in a gap: the day starts when the gap ends. No zone is 26 hours from UTC.
-            let around = midnight.and_utc().timestamp();
-            let span = TimeDelta::hours(26).num_seconds();
-            let (mut before, mut after) = (around - span, around + span);
-            while before + 1 < after {
-                let middle = before + (after - before) / 2;
-                match local_date(tz, middle * SECOND) {
-                    Some(date) if date < day => before = middle,
-                    _ => after = middle,
-                }
-            }
-            after * SECOND
+        // Midnight lies in a gap: the day starts when the gap ends.
+        MappedLocalTime::None => end_of_gap(tz, day, midnight.and_utc().timestamp()),
+    }
+}
+
+/// The first second whose local date is not before `day`, in microseconds since the epoch. Its midnight is about `around`,
+/// in seconds since the epoch: no zone is 26 hours from UTC.
+fn end_of_gap(tz: Tz, day: NaiveDate, around: i64) -> i64 {
+    let span = TimeDelta::hours(26).num_seconds();
+    let (mut before, mut after) = (around - span, around + span);
+    while before + 1 < after {
+        let middle = before + (after - before) / 2;
+        match local_date(tz, middle * SECOND) {
+            Some(date) if date < day => before = middle,
+            _ => after = middle,
         }
     }
+    after * SECOND
 }
 
 /// The days of a time zone that overlap a UTC day (days since the epoch).

@@ -28,7 +28,7 @@ impl Period {
         Self { start: NaiveDateTime::default(), per: Per::Query }
     }
 
-    /// A day of a job's time zone.
+    /// A day of a job's time zone, by its date there.
     pub fn day(day: NaiveDate) -> Self {
         Self { start: day.and_time(NaiveTime::MIN), per: Per::Day }
     }
@@ -71,7 +71,7 @@ impl Period {
         }
     }
 
-    /// Its name in lists: `2018-01-31`, `2018-01`, `2018-01-31T07Z`, `all`.
+    /// Its name in lists and messages: `2018-01-31`, `2018-01`, `2018-01-31T07Z`, `all`.
     pub fn label(&self) -> String {
         match self.per {
             Per::Day => self.start.format("%Y-%m-%d").to_string(),
@@ -81,7 +81,7 @@ impl Period {
         }
     }
 
-    /// Start and end, microseconds since the epoch.
+    /// Start and end in microseconds since the epoch; the end belongs to the next period.
     pub fn bounds(&self, tz: Tz) -> Range<i64> {
         let day = self.start.date();
         match self.per {
@@ -115,7 +115,7 @@ impl Period {
         }
     }
 
-    /// Whether it overlaps one of `days` of `tz`.
+    /// Whether it overlaps one of `days` of `tz`, of which both ends are included.
     pub fn overlaps(&self, tz: Tz, days: &RangeInclusive<NaiveDate>) -> bool {
         let (first, last) = self.days(tz);
         *days.start() <= last && first <= *days.end()

@@ -9,21 +9,20 @@ use chrono::format::{Item, StrftimeItems};
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 use thiserror::Error;
 
-/// A placeholder for a time.
+/// A placeholder for a time, in braces, with or without a strftime format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placeholder {
-    /// `{day}`, or `{day:%Y%m%d}`.
+    /// A day: `{day}`, or `{day:%Y%m%d}` in another form.
     Day,
-    /// `{month}`.
+    /// A month: `{month}`, or `{month:%Y%m}` in another form.
     Month,
-    /// `{hour}`.
+    /// An hour: `{hour}`, or `{hour:%Y%m%d%H}` in another form.
     Hour,
 }
 
 impl Placeholder {
     const ALL: [Self; 3] = [Self::Day, Self::Month, Self::Hour];
 
-    /// Its text up to `:` or `}`.
     fn prefix(self) -> &'static str {
         match self {
             Self::Day => "{day",
@@ -32,7 +31,6 @@ impl Placeholder {
         }
     }
 
-    /// Its default strftime format.
     fn default_format(self) -> &'static str {
         match self {
             Self::Day => "%Y-%m-%d",
@@ -59,27 +57,27 @@ enum TemplatePart {
 /// Why a text is not a [`TimeTemplate`]. Ranges are byte ranges of the text.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TimeTemplateError {
-    /// A placeholder without its `}`.
+    /// A placeholder without its `}`, so that its format has no end.
     #[error("`{prefix}` is not closed: write `{prefix}:FORMAT}}`")]
     Unclosed {
-        /// The placeholder with its opening brace.
+        /// The placeholder with its opening brace, such as `{day`.
         prefix: &'static str,
-        /// The rest of the text.
+        /// The rest of the text, from the brace on.
         at: Range<usize>,
     },
     /// A format that chrono cannot parse or that renders to nothing, or a time of day in `{day}` or `{month}`. Fields finer
     /// than the placeholder, but within the sample that `parse` formats, are accepted: `%d` in `{month}`, `%M` in `{hour}`.
     #[error("`{format}` is not a strftime format for this placeholder")]
     Format {
-        /// The format as written.
+        /// The format as written, without the placeholder.
         format: String,
-        /// Its byte range.
+        /// Byte range of the format, without the placeholder.
         at: Range<usize>,
     },
 }
 
 impl TimeTemplateError {
-    /// The byte range that is wrong.
+    /// The byte range of the text that is wrong, to underline it in an excerpt.
     pub fn at(&self) -> Range<usize> {
         match self {
             Self::Unclosed { at, .. } | Self::Format { at, .. } => at.clone(),
@@ -105,6 +103,7 @@ impl TimeTemplate {
             let Some(close) = after.find('}') else {
                 return Err(TimeTemplateError::Unclosed { prefix: placeholder.prefix(), at: at..text.len() });
             };
+
             let body = after.get(..close).unwrap_or_default();
             let start = text.len() - after.len();
             let (format, from) = match body.strip_prefix(':') {
@@ -113,29 +112,31 @@ impl TimeTemplate {
             };
             let items = items(placeholder, format)
                 .ok_or_else(|| TimeTemplateError::Format { format: format.to_owned(), at: from..start + close })?;
+
             if !literal.is_empty() {
                 parts.push(TemplatePart::Literal(std::mem::take(&mut literal)));
             }
             parts.push(TemplatePart::Time(placeholder, items));
             at = start + close + 1;
         }
+
         if !literal.is_empty() {
             parts.push(TemplatePart::Literal(literal));
         }
         Ok(Self { text: text.to_owned(), parts })
     }
 
-    /// The template as written.
+    /// The template as written, with its placeholders.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether it contains `placeholder`.
+    /// Whether it contains `placeholder`, in any format.
     pub fn has(&self, placeholder: Placeholder) -> bool {
         self.parts.iter().any(|part| matches!(part, TemplatePart::Time(found, _) if *found == placeholder))
     }
 
-    /// Whether it contains any placeholder.
+    /// Whether it contains any placeholder, so that the parts of a time may have names of their own.
     pub fn has_time(&self) -> bool {
         Placeholder::ALL.iter().any(|placeholder| self.has(*placeholder))
     }
@@ -186,7 +187,6 @@ impl TimeTemplate {
     }
 }
 
-/// The values of an item at `times`.
 fn values(item: &Item<'static>, times: &[NaiveDateTime]) -> Option<BTreeSet<String>> {
     let mut values = BTreeSet::new();
     let mut text = String::new();
@@ -210,7 +210,7 @@ impl fmt::Display for TimeTemplate {
     }
 }
 
-/// Splits a placeholder off the start of `rest`.
+/// Splits one of the allowed placeholders off the start of `rest`; the rest begins with `:` or `}`, or is empty.
 fn split_placeholder<'a>(rest: &'a str, allowed: &[Placeholder]) -> Option<(Placeholder, &'a str)> {
     allowed.iter().find_map(|placeholder| {
         let after = rest.strip_prefix(placeholder.prefix())?;

@@ -26,11 +26,11 @@ const FIELDS: [CronField; 5] = [
 pub(crate) enum CronError {
     /// `found` fields instead of five.
     Count { found: usize },
-    /// An invalid field.
+    /// A field whose text is not of the syntax, or has a value that is not between `low` and `high`.
     Field { field: &'static str, text: String, low: u32, high: u32, at: Range<usize> },
 }
 
-/// Checks the five fields of `schedule`.
+/// Checks the five fields of `schedule`, each by itself, so that all mistakes are told at once.
 pub(crate) fn check(schedule: &str) -> Result<(), Vec<CronError>> {
     let words = words(schedule);
     if words.len() != FIELDS.len() {
@@ -51,7 +51,7 @@ pub(crate) fn check(schedule: &str) -> Result<(), Vec<CronError>> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
-/// A parsed schedule, independent of a time zone.
+/// A parsed schedule, independent of a time zone: which minutes of which days it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cron {
     /// One bit for each value of a field.
@@ -81,27 +81,27 @@ impl Cron {
         (0..64).filter(move |bit| bits >> bit & 1 == 1)
     }
 
-    /// Minutes of the hour.
+    /// The minutes of the hour at which it is due, ascending, 0 to 59.
     pub fn minutes(&self) -> impl Iterator<Item = u32> + use<> {
         self.allowed(0)
     }
 
-    /// Hours of the day.
+    /// The hours of the day at which it is due, ascending, 0 to 23.
     pub fn hours(&self) -> impl Iterator<Item = u32> + use<> {
         self.allowed(1)
     }
 
-    /// Days of the month.
+    /// The days of the month on which it is due, ascending, from 1.
     pub fn days(&self) -> impl Iterator<Item = u32> + use<> {
         self.allowed(2)
     }
 
-    /// Months of the year.
+    /// The months of the year in which it is due, ascending, from 1.
     pub fn months(&self) -> impl Iterator<Item = u32> + use<> {
         self.allowed(3)
     }
 
-    /// Days of the week, 0 for Sunday.
+    /// The days of the week on which it is due, ascending, 0 for Sunday.
     pub fn weekdays(&self) -> impl Iterator<Item = u32> + use<> {
         self.allowed(4)
     }

@@ -14,18 +14,18 @@ use crate::file::sections::push::Push;
 use crate::file::sections::source::Source;
 use crate::file::sections::stages::Stages;
 
-/// A validated job file.
+/// A validated job file, with the SQL of its tables and filters compiled. Nothing of the store was looked at.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// Its name, that of its directory.
+    /// Name of the job, which is that of its directory or file.
     pub name: String,
-    /// Its description, or empty.
+    /// What the job is for, as lists of jobs show it; may be empty.
     pub description: String,
-    /// Its schedule: five crontab fields.
+    /// Five crontab fields in the time zone of the job; `None` for a job that only people run.
     pub schedule: Option<String>,
-    /// The time zone of days.
+    /// The time zone of days and of the schedule; UTC by default.
     pub timezone: Tz,
-    /// Which missed runs are made up for.
+    /// Which missed runs are made up for when the scheduler starts again.
     pub catch_up: CatchUp,
     /// How far back missed runs are looked for, in microseconds.
     pub catch_up_window: i64,
@@ -39,7 +39,7 @@ pub struct Job {
     pub checks: Vec<Check>,
     /// Tables that are pushed into Bigtable, in file order.
     pub pushes: Vec<Push>,
-    /// Commands that follow each run.
+    /// Commands that follow each run, and the URL that hears of it.
     pub hooks: Hooks,
     /// How often each stage of a run is retried.
     pub stages: Stages,
@@ -49,9 +49,9 @@ pub struct Job {
     pub allowances: Vec<Allowance>,
     /// Jobs that run before it, besides those whose tables its queries read.
     pub after: Vec<String>,
-    /// The job file, absolute.
+    /// Absolute path of the job file, to which its queries are relative.
     pub path: PathBuf,
-    /// The path of the job file for messages.
+    /// The path of the job file for messages, relative to the current directory if it is below.
     pub shown_path: PathBuf,
     /// The text of the job file, for messages that show an excerpt.
     pub text: String,

@@ -34,7 +34,6 @@ impl<'a> Reader<'a> {
         self.problems.len()
     }
 
-    /// The problems in file order.
     pub(crate) fn into_problems(mut self) -> Vec<Problem> {
         self.problems.sort_by_key(|problem| problem.at().start);
         self.problems
@@ -61,7 +60,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The string `value` at the byte range `at`.
+    /// The string `value`, which stands at the byte range `at` of the file.
     pub(crate) fn string<'v>(&self, value: &'v str, at: Range<usize>) -> Text<'v> {
         let raw = self.text.get(at.clone()).unwrap_or_default();
         let unquoted = ["\"\"\"", "'''", "\"", "'"]
@@ -77,11 +76,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A string and its byte range.
+/// A string with its byte range, to underline what is wrong in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Text<'a> {
     pub(crate) value: &'a str,
-    /// With the quotes.
     pub(crate) at: Range<usize>,
     /// Start of its content, if no escape shifts the bytes after it.
     inside: Option<usize>,
@@ -93,7 +91,6 @@ impl Text<'_> {
         self.place().within(part)
     }
 
-    /// Its byte range without the text.
     pub(crate) fn place(&self) -> TextPlace {
         TextPlace { at: self.at.clone(), inside: self.inside, length: self.value.len() }
     }
@@ -113,18 +110,16 @@ pub(crate) struct Named<'a> {
 
 /// Whether `value` has the type of `key`; notes a mismatch.
 fn fits(reader: &mut Reader<'_>, key: &Key, value: &Spanned<DeValue<'_>>) -> bool {
-    let mut wrong = |shape: ValueShape, value: &Spanned<DeValue<'_>>| {
-        let found = value.get_ref().type_str();
-        reader.refuse(value.span(), Mistake::WrongType { key: key.name.to_owned(), shape, found });
-    };
+    let mut misfits = Vec::new();
     if !key.shape.fits(value.get_ref()) {
-        wrong(key.shape, value);
-        return false;
+        misfits.push(value);
+    } else if let Some((list, shape)) = value.get_ref().as_array().zip(key.shape.item()) {
+        misfits.extend(list.iter().filter(|item| !shape.fits(item.get_ref())));
     }
-    let Some((list, shape)) = value.get_ref().as_array().zip(key.shape.item()) else { return true };
-    let misfits: Vec<_> = list.iter().filter(|item| !shape.fits(item.get_ref())).collect();
-    for item in &misfits {
-        wrong(key.shape, item);
+
+    for misfit in &misfits {
+        let found = misfit.get_ref().type_str();
+        reader.refuse(misfit.span(), Mistake::WrongType { key: key.name.to_owned(), shape: key.shape, found });
     }
     misfits.is_empty()
 }
@@ -185,7 +180,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Byte range of the table's name.
     pub(crate) fn at(&self) -> Range<usize> {
         self.at.clone()
     }
@@ -205,7 +199,7 @@ impl<'a> Fields<'a> {
         self.entries.iter().any(|(name, _)| *name == key)
     }
 
-    /// Notes a missing `key`.
+    /// Notes a missing `key`, at the name of the table.
     pub(crate) fn require(&self, reader: &mut Reader<'_>, key: &'static str) {
         if !self.has(key) {
             reader.refuse(self.at(), Mistake::MissingKey { key, section: self.section });
@@ -245,7 +239,7 @@ impl<'a> Fields<'a> {
         self.value(key)?.get_ref().as_bool()
     }
 
-    /// An integer; `None` also if out of range.
+    /// An integer, the greatest one for a number that is out of range; `None` without the key.
     pub(crate) fn whole(&self, key: &str) -> Option<i64> {
         let number = self.value(key)?.get_ref().as_integer()?;
         i64::from_str_radix(number.as_str(), number.radix()).ok().or(Some(i64::MAX))

@@ -5,17 +5,16 @@ use toml::de::DeValue;
 /// A kind of table and the keys it may hold.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Section {
-    /// What the table describes, for messages.
+    /// What the table describes, as messages call it.
     pub(crate) noun: &'static str,
     pub(crate) keys: &'static [Key],
 }
 
-/// One key of a section.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) shape: ValueShape,
-    /// Description, for editors.
+    /// Description that editors show, a sentence or two; empty where the name says it.
     pub(crate) says: &'static str,
 }
 
@@ -25,7 +24,7 @@ impl Key {
     }
 }
 
-/// The TOML type of a value.
+/// The TOML type of a value, as far as a reader checks it before it looks at the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueShape {
     Flag,
@@ -64,7 +63,6 @@ impl ValueShape {
         }
     }
 
-    /// What to write, for messages.
     pub(crate) fn wanted(self) -> &'static str {
         match self {
             Self::Flag => "true or false",
@@ -155,7 +153,6 @@ pub(crate) static JOB: Section = Section {
     ],
 };
 
-/// A file of layouts, for comparisons.
 pub(crate) static LAYOUTS: Section = Section {
     noun: "file of layouts",
     keys: &[
@@ -212,7 +209,7 @@ pub(crate) static STORAGE: Section = Section {
     ],
 };
 
-/// Reference to a value outside the job file.
+/// Reference to a value outside the job file, which never holds secrets.
 pub(crate) static SECRET: Section = Section {
     noun: "value from elsewhere",
     keys: &[

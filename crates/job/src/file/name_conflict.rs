@@ -15,11 +15,11 @@ use crate::file::sections::export::Export;
 /// Two exports or tables of which one would overwrite the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameConflict {
-    /// The name in the one job.
+    /// Name of the export or table of the first job.
     pub name: String,
-    /// The name in the other job.
+    /// Name of the export or table of the other job.
     pub other: String,
-    /// A name that both can have.
+    /// A name that both can have, as an example; with `..` for any further text.
     pub both: String,
 }
 
@@ -90,7 +90,6 @@ impl NameSegments {
         Self(vec![Some(BTreeSet::from([text.to_ascii_lowercase()]))])
     }
 
-    /// The name up to its first `/`.
     fn first_folder(&self) -> Self {
         let mut segments = Vec::new();
         for segment in &self.0 {
@@ -106,9 +105,10 @@ impl NameSegments {
         Self(segments)
     }
 
-    /// A text that both can be, or one that one can be and that continues with a `/` in the other.
+    /// A text that both can be, or one that one can be and that continues with a `/` in the other. Depth-first search over
+    /// how far each name is matched.
     fn meet(&self, other: &Self) -> Option<String> {
-        // Search states: position in both, the text so far, and by how much one is ahead of the other.
+        let sides = [self, other];
         let mut open = vec![MatchState { at: [0, 0], text: String::new(), ahead: 0, leads: 0 }];
         let mut seen = HashSet::new();
         while let Some(state) = open.pop() {
@@ -116,26 +116,22 @@ impl NameSegments {
             if !seen.insert((state.at, rest.clone(), state.leads)) {
                 continue;
             }
-            let sides = [self, other];
+
             // Advance the one that is behind; if level, the one that is not at its end.
-            let ends =
-                |side: usize| sides.get(side).zip(state.at.get(side)).is_some_and(|(side, at)| *at >= side.0.len());
-            let behind = if rest.is_empty() && ends(1 - state.leads) { state.leads } else { 1 - state.leads };
-            if ends(behind) {
+            let is_level = rest.is_empty() && state.next(&sides, 1 - state.leads).is_none();
+            let behind = if is_level { state.leads } else { 1 - state.leads };
+            let Some(segment) = state.next(&sides, behind) else {
                 match rest.is_empty() || rest.starts_with('/') {
                     true => return Some(state.text),
                     false => continue,
                 }
-            }
-            let segment = sides.get(behind).zip(state.at.get(behind)).and_then(|(side, at)| side.0.get(*at));
-            let Some(segment) = segment else { continue };
+            };
+
             // A segment of any text matches whatever the other is.
             let Some(texts) = segment else { return Some(format!("{}..", state.text)) };
             for text in texts.iter().rev() {
                 let mut at = state.at;
-                if let Some(at) = at.get_mut(behind) {
-                    *at += 1;
-                }
+                at[behind] += 1;
                 if let Some(further) = rest.strip_prefix(text.as_str()) {
                     open.push(MatchState { at, text: state.text.clone(), ahead: further.len(), leads: 1 - behind });
                 } else if let Some(further) = text.strip_prefix(rest.as_str()) {
@@ -148,25 +144,32 @@ impl NameSegments {
     }
 }
 
-/// A state of the search.
+/// How far two names are matched, in a search for a text that both can be.
 struct MatchState {
-    /// Segments consumed of each name.
     at: [usize; 2],
     text: String,
     /// Bytes at the end of `text` that only one name has.
     ahead: usize,
-    /// Index of that name.
     leads: usize,
+}
+
+impl MatchState {
+    /// The next segment of name `side`; `None` at its end.
+    fn next<'s>(&self, sides: &[&'s NameSegments; 2], side: usize) -> Option<&'s Option<BTreeSet<String>>> {
+        sides[side].0.get(self.at[side])
+    }
 }
 
 /// Period starts that show all values of each time field: years that begin on each weekday, leap years, and the
 /// range of years that records can have.
 fn times(per: Per) -> Vec<NaiveDateTime> {
-    let date = |year, month, day| NaiveDate::from_ymd_opt(year, month, day).unwrap_or_default();
-    let cycle = date(2000, 1, 1).iter_days().take(8 * 366);
-    let years = (1900..=2262).flat_map(|year| [date(year, 1, 1), date(year, 12, 1), date(year, 12, 31)]);
-    let days = cycle.chain(years).filter(|day| per != Per::Month || day.day() == 1);
-    let mut times: Vec<NaiveDateTime> = days.map(|day| day.and_time(NaiveTime::MIN)).collect();
+    let mut days: Vec<NaiveDate> = date(2000, 1, 1).iter_days().take(8 * 366).collect();
+    for year in 1900..=2262 {
+        days.extend([date(year, 1, 1), date(year, 12, 1), date(year, 12, 31)]);
+    }
+    days.retain(|day| per != Per::Month || day.day() == 1);
+
+    let mut times: Vec<NaiveDateTime> = days.into_iter().map(|day| day.and_time(NaiveTime::MIN)).collect();
     if per == Per::Hour {
         let midnight = date(2000, 1, 1).and_time(NaiveTime::MIN);
         times.extend((1..24).map(|hour| midnight + TimeDelta::hours(hour)));
@@ -175,6 +178,10 @@ fn times(per: Per) -> Vec<NaiveDateTime> {
         times.truncate(1);
     }
     times
+}
+
+fn date(year: i32, month: u32, day: u32) -> NaiveDate {
+    NaiveDate::from_ymd_opt(year, month, day).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Allowed names: those that Bigtable allows for tables and families.
 
-/// What is named; it decides the longest name.
+/// What is named; it decides which letters and how many of them a name may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Id {
     Job,
@@ -9,7 +9,7 @@ pub(crate) enum Id {
     Family,
     Export,
     Check,
-    /// A part of an export.
+    /// A part of an export, whose name may hold a time.
     Published,
 }
 
@@ -26,7 +26,6 @@ impl Id {
         }
     }
 
-    /// Longest name in bytes.
     pub(crate) fn longest(self) -> usize {
         match self {
             Self::Table | Self::Export | Self::Published => 50,

@@ -8,11 +8,9 @@ use tidetable_layout::error::{ColumnPart, Place};
 /// Byte range of a string of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextPlace {
-    /// With the quotes.
     pub(crate) at: Range<usize>,
     /// Start of its content, if no escape shifts the bytes after it.
     pub(crate) inside: Option<usize>,
-    /// Bytes of its content.
     pub(crate) length: usize,
 }
 
@@ -40,7 +38,7 @@ pub struct TablePlaces {
     pub(crate) families: Vec<FamilyPlaces>,
 }
 
-/// Byte ranges of a family.
+/// Byte ranges of a family, for mistakes that the layout compiler finds.
 #[derive(Debug, Clone)]
 pub(crate) struct FamilyPlaces {
     pub(crate) at: Range<usize>,
@@ -48,7 +46,7 @@ pub(crate) struct FamilyPlaces {
     pub(crate) columns: Vec<ColumnPlaces>,
 }
 
-/// Byte ranges of a column.
+/// Byte ranges of a column, for mistakes that the layout compiler finds.
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnPlaces {
     pub(crate) at: Range<usize>,
@@ -57,7 +55,7 @@ pub(crate) struct ColumnPlaces {
     pub(crate) encoding: Range<usize>,
     pub(crate) timestamp: Range<usize>,
     pub(crate) except: Vec<TextPlace>,
-    /// `message`, `repeated` or `json`.
+    /// That of `message`, `repeated` or `json`, of which a column has at most one.
     pub(crate) packed: Option<TextPlace>,
 }
 

@@ -23,7 +23,6 @@ pub struct JobFileError {
     path: PathBuf,
     text: NamedSource<String>,
     problems: Vec<Problem>,
-    /// Number of mistakes in the file.
     count: usize,
 }
 
@@ -34,7 +33,7 @@ impl JobFileError {
         Self { path: path.to_owned(), text, count: problems.len(), problems }
     }
 
-    /// The path for messages.
+    /// The path of the file, as messages show it.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -49,7 +48,7 @@ impl JobFileError {
         self.problems.split_off(most.min(self.problems.len()))
     }
 
-    /// At least one, in file order.
+    /// The mistakes that were kept, in file order; at least one.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
@@ -65,7 +64,7 @@ impl Diagnostic for JobFileError {
     }
 }
 
-/// One mistake and its byte range.
+/// One mistake of a file with its byte range, without the file.
 #[derive(Debug)]
 pub struct Problem {
     mistake: Mistake,
@@ -90,7 +89,7 @@ impl Problem {
         (line, column)
     }
 
-    /// What to write instead, if known.
+    /// What to write instead, in a sentence; `None` where the message says it.
     pub fn advice(&self) -> Option<String> {
         self.mistake.advice()
     }
@@ -119,7 +118,7 @@ impl Diagnostic for Problem {
     }
 }
 
-/// A kind of mistake.
+/// A kind of mistake, with what its message names.
 #[derive(Debug, Error)]
 pub(crate) enum Mistake {
     #[error("not TOML: {message}")]
@@ -326,7 +325,6 @@ pub(crate) enum Mistake {
 }
 
 impl Mistake {
-    /// The label under the caret.
     fn label(&self) -> &'static str {
         match self {
             Self::UnknownKey { .. } => "not a key",
@@ -344,7 +342,6 @@ impl Mistake {
         }
     }
 
-    /// What to write instead.
     fn advice(&self) -> Option<String> {
         Some(match self {
             Self::UnknownKey { near, section, .. } => {
@@ -372,9 +369,11 @@ impl Mistake {
             )
             .trim_end()
             .to_owned(),
+
             Self::NameElsewhere { place, .. } => format!("write `{place}`, or rename the folder or file"),
             Self::NameTwice { other, .. } => format!("{other} has it already: choose another"),
             Self::NothingToDo => "add a `[tables.NAME]` with a source, or an `[exports.NAME]`".to_owned(),
+
             Self::TimeZone { near, .. } => {
                 did_you_mean(near).unwrap_or_else(|| "write a name such as `UTC` or `Europe/Paris`".to_owned())
             }
@@ -384,6 +383,7 @@ impl Mistake {
             Self::CronField { low, high, .. } => {
                 format!("{low} to {high}, `*`, lists `1,2`, ranges `1-5`, steps `*/2`")
             }
+
             Self::UnknownType { near, .. } => {
                 did_you_mean(near).unwrap_or_else(|| format!("write one of {}", listed(&crate::file::types::TYPES)))
             }
@@ -401,6 +401,7 @@ impl Mistake {
                 did_you_mean(near).unwrap_or_else(|| format!("its columns are {}", listed(known)))
             }
             Self::TimeKind { name, .. } => format!("declare `{name} = \"timestamp\"`, or name another column"),
+
             Self::UnknownSource { near, known, .. } => did_you_mean(near).unwrap_or_else(|| match known.as_slice() {
                 [] => "add a `[sources.NAME]`".to_owned(),
                 known => format!("the sources are {}", listed(known)),
@@ -422,6 +423,7 @@ impl Mistake {
             Self::Timeout { .. } | Self::Wait { .. } => "write a number and s, m or h, as in `90s`".to_owned(),
             Self::WithoutOther { other, .. } => format!("add `{other}`: a certificate is shown with its private key"),
             Self::Lease { .. } => "write 6s to 1h, as in `60s`".to_owned(),
+
             Self::SchedulerUrl { .. } => "write `url = \"ballista://HOST:PORT\"`, or `ballista+tls://HOST:PORT` with TLS, as \
                                           `tidetable scheduler` shows it"
                 .to_owned(),
@@ -434,12 +436,14 @@ impl Mistake {
                 "write `{key} = {{ env = \"NAME\" }}` for an environment variable, or `{key} = {{ file = \"PATH\" }}`"
             ),
             Self::ModeWithoutHeader { .. } => "leave `schema` out, or write `freeze`".to_owned(),
+
             Self::WhichSource { known } => format!("add `from`, with one of {}", listed(known)),
             Self::NoSource => "add a `[sources.NAME]` with `files`, `time` and `columns`".to_owned(),
             Self::AggregateText { .. } => "leave `encoding` out".to_owned(),
             Self::TimestampAcrossWindows | Self::UpsertAcrossWindows => {
                 "write `window = \"none\"` in the table".to_owned()
             }
+
             Self::Expression { .. } => "write SQL over the columns of the source; names keep their case".to_owned(),
             Self::Query { .. } => "write a query over the tables that come before this one in the file".to_owned(),
             Self::AgeOfRepeated => "move the column to a family of its own, or leave `maxage` out".to_owned(),
@@ -450,6 +454,7 @@ impl Mistake {
             Self::Timestamp { .. } => "write 0, or the name of a timestamp column of the source".to_owned(),
             Self::ExceptWithoutEach => "add `each = \"*\"`, or leave `except` out".to_owned(),
             Self::PackedTwice => "make a column of each".to_owned(),
+
             Self::UnknownMessage { near, known, .. } => did_you_mean(near).unwrap_or_else(|| match known.as_slice() {
                 [] => "add `[messages.NAME]` with `fields = { column = 1, .. }`".to_owned(),
                 known => format!("the messages are {}", listed(known)),
@@ -475,6 +480,7 @@ impl Mistake {
             Self::ProtoField { .. } => {
                 "a column fills a field of one number, text, bool or time: rename the column with `derive`, or leave the field to others".to_owned()
             }
+
             Self::DayWithoutFormat => "for example `{day:%Y-%m-%d}`".to_owned(),
             Self::NameWithoutTime { name, example } => format!("for example `{name}_{example}`"),
             Self::NameOfTwo { .. } => "write enough of the time, for example `{day:%Y%m%d}`".to_owned(),
@@ -493,6 +499,7 @@ impl Mistake {
             Self::PublishedTwice { .. } => "give each export a name of its own".to_owned(),
             Self::NameConflict { .. } => "write names that differ in more than their times and capitals".to_owned(),
             Self::NameOfList { .. } => "leave `.json` out".to_owned(),
+
             Self::FileAndSql => {
                 "write `query = { file = \"query.sql\" }`, or `query = { sql = \"select ..\" }`".to_owned()
             }
@@ -502,6 +509,7 @@ impl Mistake {
             },
             Self::SqlFile { .. } => "check that it is a readable text file".to_owned(),
             Self::EmptySqlFile { .. } => "write a query into it, for example `select * from TABLE`".to_owned(),
+
             Self::Syntax { .. }
             | Self::WrongType { .. }
             | Self::Empty { .. }
@@ -520,7 +528,7 @@ fn did_you_mean(near: &Option<String>) -> Option<String> {
     near.as_ref().map(|near| format!("did you mean `{near}`?"))
 }
 
-/// An example of a required key.
+/// What to add for a required key, with an example of it.
 fn missing(key: &str) -> Option<&'static str> {
     Some(match key {
         "name" => "add `name`, for example `name = \"smart-meters\"`",

@@ -23,7 +23,6 @@ enum Holds {
     NamedPlain(&'static str),
     /// A reference to a secret, never a string.
     Secret,
-    /// One of these words.
     Words(&'static [&'static str]),
 }
 
@@ -40,7 +39,10 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
         ("job", "hooks") => One(&HOOKS),
         ("job", "metrics") => One(&METRICS),
         ("job", "stages") => One(&STAGES),
+        ("job" | "table", "lint") => NamedPlain("string"),
+        ("job", "catch_up") => Words(&["all", "latest", "none"]),
         ("`stages`", _) => One(&STAGE),
+
         ("source", "storage") => One(&STORAGE),
         (
             "`storage`",
@@ -52,9 +54,11 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
             | "client_secret",
         ) => Secret,
         ("`storage`", key) if !matches!(key, "allow_http" | "anonymous" | "virtual_hosted") => One(&SECRET),
+
         ("check", "severity") => Words(&["error", "warn"]),
         ("check", "range") => Named(&LIMITS),
         ("check", "rows") => One(&LIMITS),
+
         ("source", "csv") => One(&CSV),
         ("source", "columns") => NamedOrText(&COLUMN_TYPE),
         ("source", "derive") => NamedPlain("string"),
@@ -65,28 +69,30 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
         ("column type", "decimal") => Words(&[".", ","]),
         ("column type", "thousands") => Words(&[",", ".", " ", "'"]),
         ("`csv`", "decimal") => Words(&[".", ","]),
-        ("job" | "table", "lint") => NamedPlain("string"),
+
         ("table", "from") => One(&FROM),
         ("table", "families") => Named(&FAMILY),
         ("table", "window") => Words(&["day", "hour", "week", "month", "none"]),
         ("table", "granularity") => Words(&["millis", "micros"]),
         ("table", "upsert") => Words(&["row"]),
+        ("message", "fields") => NamedPlain("integer"),
+
         ("`from`" | "export" | "check", "query") => One(&QUERY),
+
         ("family", "columns") => List(&COLUMN),
         ("family", "kind") => Words(&["sum", "min", "max", "hll"]),
         ("column", "encoding") => Words(&["text", "int64", "float64", "bytes", "json"]),
         ("column", "each" | "json") => Words(&["*"]),
-        ("message", "fields") => NamedPlain("integer"),
+
         ("export", "per") => Words(&["day", "hour", "month", "query"]),
         ("export", "format") => Words(&["parquet", "csv", "arrow", "bigtable-parquet", "cbt-csv"]),
         ("export", "decimals") => Words(&["exact", "float"]),
         ("export", "mode") => Words(&["replace", "append", "upsert"]),
-        ("job", "catch_up") => Words(&["all", "latest", "none"]),
         _ => return None,
     })
 }
 
-/// Required keys of a section.
+/// Required keys of a section, which the reader demands by itself.
 fn required(section: &Section) -> &'static [&'static str] {
     match section.noun {
         "job" => &["name"],
@@ -103,7 +109,7 @@ fn required(section: &Section) -> &'static [&'static str] {
     }
 }
 
-/// The JSON Schema (draft-07) of job files.
+/// The JSON Schema (draft-07) of job files, by which editors complete keys and underline mistakes.
 pub fn job_schema() -> Value {
     let mut schema = table_of(&JOB);
     if let Some(object) = schema.as_object_mut() {
@@ -124,7 +130,6 @@ fn table_of(section: &Section) -> Value {
     schema
 }
 
-/// Adds the description that editors show.
 fn said(key: &Key, mut value: Value) -> Value {
     if let Some(object) = value.as_object_mut().filter(|_| !key.says.is_empty()) {
         object.insert("description".to_owned(), json!(key.says));

@@ -25,7 +25,6 @@ const ALIASES: [(&str, &str); 14] = [
     ("decimal", "decimal(10,2)"),
 ];
 
-/// Why a type is invalid.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TypeError {
     /// A word that is no type; `near` is the type that it resembles.
@@ -60,7 +59,6 @@ fn meant(text: &str) -> Option<String> {
     alias.or_else(|| nearest(text, TYPES))
 }
 
-/// Parses `10,2)`, what follows `decimal(`.
 fn decimal(rest: &str) -> Option<FieldType> {
     let (precision, scale) = rest.strip_suffix(')')?.split_once(',')?;
     let precision: u8 = precision.trim().parse().ok()?;

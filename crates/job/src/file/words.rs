@@ -12,7 +12,7 @@ pub fn nearest<'c>(wanted: &str, candidates: impl IntoIterator<Item = &'c str>) 
         .map(|(_, name)| name.to_owned())
 }
 
-/// The names in backticks, separated by commas.
+/// The names in backticks, separated by commas, for messages.
 pub fn listed<T: AsRef<str>>(names: &[T]) -> String {
     let quoted: Vec<_> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();
     quoted.join(", ")

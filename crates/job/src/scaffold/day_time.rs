@@ -8,7 +8,7 @@ use crate::scaffold::identifier::identifier;
 /// The times of day of a column.
 #[derive(Debug)]
 pub(crate) struct DayTime {
-    /// Microseconds since midnight; up to 24:00.
+    /// Microseconds since midnight by row, up to 24:00; `None` for null.
     pub micros: Vec<Option<i64>>,
     /// SQL for the seconds since midnight, or the microseconds if `has_fraction`.
     pub sql: String,
@@ -18,10 +18,9 @@ pub(crate) struct DayTime {
 /// The form of a time of day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Form {
-    /// Hours and minutes, and maybe seconds.
     parts: usize,
     has_fraction: bool,
-    /// Twelve hours and AM or PM.
+    /// Whether hours go from 1 to 12, with AM or PM behind.
     has_half: bool,
     /// What separates the parts. Two parts with a point between them are a number.
     separator: char,
@@ -48,8 +47,8 @@ impl DayTime {
                     Some(value) => Some(form.micros(value.trim())?),
                 });
             }
-            let any = micros.iter().any(Option::is_some);
-            any.then(|| Self { micros, sql: form.sql(name), has_fraction: form.has_fraction })
+            let has_any = micros.iter().any(Option::is_some);
+            has_any.then(|| Self { micros, sql: form.sql(name), has_fraction: form.has_fraction })
         })
     }
 
@@ -61,6 +60,7 @@ impl DayTime {
         if most < 100 {
             return None;
         }
+
         let mut micros = Vec::with_capacity(values.len());
         for value in values {
             micros.push(match value {
@@ -68,6 +68,7 @@ impl DayTime {
                 Some(value) => Some(seconds_of_digits(*value, with_seconds)? * SECOND),
             });
         }
+
         let name = identifier(name);
         let sql = match with_seconds {
             true => format!("3600 * ({name} / 10000) + 60 * ({name} / 100 % 100) + {name} % 100"),
@@ -78,66 +79,77 @@ impl DayTime {
 }
 
 impl Form {
+    /// Microseconds since midnight of a value in this form.
     fn micros(self, value: &str) -> Option<i64> {
         let (clock, half) = match self.has_half {
-            true => {
-                let letters = value.len().checked_sub(2)?;
-                let (clock, half) = value.split_at_checked(letters)?;
-                let half = match half.to_ascii_lowercase().as_str() {
-                    "am" => 0,
-                    "pm" => 12,
-                    _ => return None,
-                };
-                (clock.trim_end(), Some(half))
-            }
+            true => split_half(value).map(|(clock, half)| (clock, Some(half)))?,
             false => (value, None),
         };
         let found: Vec<&str> = clock.split(self.separator).collect();
         if found.len() != self.parts {
             return None;
         }
-        let number = |text: &str, most: i64| {
-            let is_short = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-            text.parse::<i64>().ok().filter(|value| is_short && *value < most)
-        };
-        let mut hours = number(found.first()?, 25)?;
+
+        let mut hours = short_number(found.first()?, 25)?;
         if let Some(half) = half {
             hours = (1..=12).contains(&hours).then_some(hours % 12 + half)?;
         }
-        let minutes = hours * 60 + number(found.get(1)?, 60)?;
+        let minutes = hours * 60 + short_number(found.get(1)?, 60)?;
         let (seconds, fraction) = match found.get(2) {
             None => (0, 0),
             Some(text) => match text.split_once('.').filter(|_| self.has_fraction) {
-                Some((seconds, fraction)) => (number(seconds, 60)?, micros_of(fraction)?),
-                None => (number(text, 60)?, 0),
+                Some((seconds, fraction)) => (short_number(seconds, 60)?, micros_of(fraction)?),
+                None => (short_number(text, 60)?, 0),
             },
         };
+
         let total = (minutes * 60 + seconds) * SECOND + fraction;
         (total <= SECONDS_OF_DAY * SECOND).then_some(total)
     }
 
+    /// SQL for [`DayTime::sql`] of the column `name`.
     fn sql(self, name: &str) -> String {
         let name = identifier(name);
-        let part = |number: usize| format!("split_part({name}, '{}', {number})", self.separator);
         if self.has_half {
-            let mut sql = format!(
-                "3600 * (cast({} as bigint) % 12 + case when lower({name}) like '%pm' then 12 else 0 end)",
-                part(1)
-            );
+            let hours = self.part(&name, 1);
+            let half = format!("case when lower({name}) like '%pm' then 12 else 0 end");
+            let mut sql = format!("3600 * (cast({hours} as bigint) % 12 + {half})");
             for (number, size) in (2..=self.parts).zip(["60 * ", ""]) {
                 // A trailing AM or PM is not of the number.
-                sql.push_str(&format!(" + {size}cast(regexp_replace({}, '[^0-9].*', '') as bigint)", part(number)));
+                let part = self.part(&name, number);
+                sql.push_str(&format!(" + {size}cast(regexp_replace({part}, '[^0-9].*', '') as bigint)"));
             }
             return sql;
         }
-        let sizes = ["3600 * ", "60 * ", ""].iter().enumerate().take(self.parts);
-        let terms = sizes.map(|(at, size)| {
-            let kind = if self.has_fraction { "double" } else { "bigint" };
-            format!("{size}cast({} as {kind})", part(at + 1))
-        });
+
+        let kind = if self.has_fraction { "double" } else { "bigint" };
+        let parts = (1..=self.parts).zip(["3600 * ", "60 * ", ""]);
+        let terms = parts.map(|(number, size)| format!("{size}cast({} as {kind})", self.part(&name, number)));
         let sum = terms.collect::<Vec<_>>().join(" + ");
         if self.has_fraction { format!("cast(round(1000000 * ({sum})) as bigint)") } else { sum }
     }
+
+    /// SQL for a part of the text of a column, counted from 1.
+    fn part(self, name: &str, number: usize) -> String {
+        format!("split_part({name}, '{}', {number})", self.separator)
+    }
+}
+
+/// Splits AM or PM off a time of day, as the hours to add.
+fn split_half(value: &str) -> Option<(&str, i64)> {
+    let (clock, half) = value.split_at_checked(value.len().checked_sub(2)?)?;
+    let half = match half.to_ascii_lowercase().as_str() {
+        "am" => 0,
+        "pm" => 12,
+        _ => return None,
+    };
+    Some((clock.trim_end(), half))
+}
+
+/// A number of one or two digits that is less than `most`.
+fn short_number(text: &str, most: i64) -> Option<i64> {
+    let is_short = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse::<i64>().ok().filter(|value| is_short && *value < most)
 }
 
 /// The seconds since midnight of the digits of hours and minutes, and of seconds if they have them.
@@ -150,7 +162,6 @@ fn seconds_of_digits(digits: i64, with_seconds: bool) -> Option<i64> {
     (minutes < 60 && seconds < 60 && total <= SECONDS_OF_DAY).then_some(total)
 }
 
-/// Digits after a point as microseconds.
 fn micros_of(fraction: &str) -> Option<i64> {
     let is_digits = (1..=6).contains(&fraction.len()) && fraction.bytes().all(|byte| byte.is_ascii_digit());
     format!("{fraction:0<6}").parse().ok().filter(|_| is_digits)

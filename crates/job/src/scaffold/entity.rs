@@ -29,11 +29,10 @@ const GROUPS: &str = "\
     domain game place zone county district line route port airport ort standort stadt land ville pays lieu";
 /// Words in names of folders that hold a span of time.
 const TIMES: &str = "year month day hour minute week date dt ds ymd yyyymmdd jahr monat tag";
-/// Words in names of row numbers.
 const COUNTERS: [&str; 13] =
     ["seq", "sequence", "number", "no", "nr", "num", "index", "idx", "row", "line", "offset", "counter", "event"];
 
-/// The fields of a row key.
+/// The fields of a row key, as places of columns.
 #[derive(Debug, Default)]
 pub(crate) struct RowKey {
     /// The entity, from the general to the specific.
@@ -48,8 +47,15 @@ pub(crate) struct RowKey {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Duplicates {
     pub count: usize,
-    /// The first of them, and the earlier row.
-    pub first: Option<(usize, usize)>,
+    /// The first of them, with the row that it would replace.
+    pub first: Option<RowPair>,
+}
+
+/// Two rows of a sample, counted from 0, that share what was compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RowPair {
+    pub earlier: usize,
+    pub later: usize,
 }
 
 /// The key that leaves the fewest duplicates. Uniqueness of (entity, time) decides: measured categories repeat as
@@ -57,60 +63,63 @@ pub(crate) struct Duplicates {
 ///
 /// `path_columns` are named by folders: each file has one value, and a few files do not show that others differ.
 pub(crate) fn find(facts: &Facts, time: &EventTime, path_columns: &[String]) -> RowKey {
-    // A row without a value of the key is rejected: worth it only if many more would replace each other.
-    let without_key = doubles(facts, time, &[]).count;
-    let usable = |at: &usize| {
-        facts.columns.get(*at).is_some_and(|column| {
-            let is_full = column.nulls == 0
-                || column.nulls <= facts.tolerated() && column.nulls * RARE_NUMBERS <= without_key && rank(column) < 2;
-            is_full && column.name != time.name && !time.parts.contains(at)
-        })
-    };
-    let all: Vec<usize> = (0..facts.columns.len()).filter(usable).collect();
-    let column = |at: &usize| facts.columns.get(*at);
-    let is_name = |at: &usize| column(at).is_some_and(|column| names_things(column, facts, time.is_none()));
-    let names: Vec<usize> = all.iter().copied().filter(is_name).collect();
-    let called_so = |at: &usize| column(at).is_some_and(|column| rank(column) < 2);
-    let best = names.iter().copied().filter(called_so).min_by_key(|at| {
-        let found = column(at);
-        (
-            found.is_some_and(|column| column.nulls > 0),
-            found.map_or(9, rank),
-            found.is_some_and(|column| column.kind != FieldType::Text),
-            Reverse(found.map_or(0, |column| column.distinct)),
-            *at,
-        )
-    });
-    let mut key = RowKey { entity: best.into_iter().collect(), ..RowKey::default() };
+    let all = usable_columns(facts, time);
+    let mut names = all.clone();
+    names.retain(|at| facts.column(*at).is_some_and(|column| names_things(column, facts, time.is_none())));
+    let mut ties = all.clone();
+    ties.retain(|at| !names.contains(at));
+    ties.retain(|at| facts.column(*at).is_some_and(|column| breaks_ties(column, time.is_none())));
+
+    let mut key = RowKey { entity: likeliest_entity(facts, &names).into_iter().collect(), ..RowKey::default() };
     let mut left = lost(facts, time, &key.entity);
     // Further names first; then row numbers.
-    let ties = all.iter().copied().filter(|at| !names.contains(at));
-    let ties = ties.filter(|at| column(at).is_some_and(|column| breaks_ties(column, time.is_none())));
-    for (tier, mut candidates) in [names.clone(), ties.collect()].into_iter().enumerate() {
-        while left > 0 && key.entity.len() + key.ties.len() < MAX_COLUMNS {
-            let used: Vec<usize> = key.entity.iter().chain(&key.ties).copied().collect();
+    for (tier, mut candidates) in [names, ties].into_iter().enumerate() {
+        while left > 0 && key.columns().count() < MAX_COLUMNS {
+            let used: Vec<usize> = key.columns().collect();
             candidates.retain(|at| !used.contains(at));
-            let with = |at: usize| used.iter().copied().chain([at]).collect::<Vec<_>>();
-            let next = candidates.iter().map(|at| (lost(facts, time, &with(*at)), *at)).min();
-            let Some((then, at)) = next.filter(|(then, at)| worth(facts, time, (left, *then), tier, *at)) else {
-                break;
-            };
+            let next = candidates.iter().map(|at| (lost(facts, time, &[used.as_slice(), &[*at]].concat()), *at)).min();
+            let Some((then, at)) = next.filter(|(then, at)| worth(facts, time, tier, *at, left, *then)) else { break };
             left = then;
             if tier == 0 { key.entity.push(at) } else { key.ties.push(at) }
         }
     }
+
     prune(facts, time, &mut key, left);
-    let is_of_path =
-        |at: &usize| column(at).is_some_and(|column| path_columns.contains(&column.name) && is_thing(column));
-    for at in all.iter().copied().filter(is_of_path) {
-        if !key.entity.contains(&at) && !key.ties.contains(&at) {
+    for at in all {
+        let column = facts.column(at).filter(|column| path_columns.contains(&column.name) && is_thing(column));
+        if column.is_some() && !key.columns().any(|used| used == at) {
             key.entity.push(at);
         }
     }
-    key.entity.sort_by_key(|at| (column(at).map_or(0, |column| column.distinct), *at));
-    let used: Vec<usize> = key.entity.iter().chain(&key.ties).copied().collect();
+
+    key.entity.sort_by_key(|at| (facts.column(*at).map_or(0, |column| column.distinct), *at));
+    let used: Vec<usize> = key.columns().collect();
     key.doubles = doubles(facts, time, &used);
     key
+}
+
+/// Columns that may be of the key. A row without a value of the key is rejected: a column with nulls is worth it only if
+/// many more rows would replace each other.
+fn usable_columns(facts: &Facts, time: &EventTime) -> Vec<usize> {
+    let without_key = doubles(facts, time, &[]).count;
+    let mut usable = Vec::new();
+    for (at, column) in facts.columns.iter().enumerate() {
+        let is_full = column.nulls == 0
+            || column.nulls <= facts.tolerated() && column.nulls * RARE_NUMBERS <= without_key && rank(column) < 2;
+        if is_full && column.name != time.name && !time.parts.contains(&at) {
+            usable.push(at);
+        }
+    }
+    usable
+}
+
+/// The column that most likely names the entity, among columns that name things; `None` if none is called so.
+fn likeliest_entity(facts: &Facts, names: &[usize]) -> Option<usize> {
+    let columns = names.iter().filter_map(|at| Some((*at, facts.column(*at)?)));
+    let best = columns.filter(|(_, column)| rank(column) < 2).min_by_key(|(at, column)| {
+        (column.nulls > 0, rank(column), column.kind != FieldType::Text, Reverse(column.distinct), *at)
+    });
+    best.map(|(at, _)| at)
 }
 
 /// Whether a folder's name is that of a thing, and not of a time, which the event time tells.
@@ -120,7 +129,7 @@ fn is_thing(column: &Column) -> bool {
 
 /// Whether a column that reduces the duplicates from `before` to `then` belongs in the key. A few duplicates, such as
 /// those of a repeated hour, do not justify a measured value in the key.
-fn worth(facts: &Facts, time: &EventTime, (before, then): (usize, usize), tier: usize, at: usize) -> bool {
+fn worth(facts: &Facts, time: &EventTime, tier: usize, at: usize, before: usize, then: usize) -> bool {
     let Some(column) = facts.columns.get(at) else { return false };
     // Numbers are usually measured values.
     let rare = if column.is_number() { RARE_NUMBERS } else { RARE };
@@ -139,23 +148,41 @@ pub(crate) fn copies(facts: &Facts, time: &EventTime) -> usize {
 
 /// The columns in which rows differ from an earlier row with the same key and time.
 pub(crate) fn differing(facts: &Facts, time: &EventTime, key: &RowKey) -> Vec<String> {
-    let columns: Vec<&Column> = key.columns().filter_map(|at| facts.columns.get(at)).collect();
-    let pairs: Vec<(usize, usize)> = pairs(time, &columns, false).collect();
-    let differs = |column: &&Column| pairs.iter().any(|(one, other)| column.ids.get(*one) != column.ids.get(*other));
-    facts.columns.iter().filter(differs).map(|column| column.name.clone()).collect()
+    let used: Vec<usize> = key.columns().collect();
+    let columns: Vec<&Column> = facts.at(&used).collect();
+    let pairs: Vec<RowPair> = pairs(time, &columns, false).collect();
+
+    let mut names = Vec::new();
+    for column in &facts.columns {
+        if pairs.iter().any(|pair| column.ids.get(pair.earlier) != column.ids.get(pair.later)) {
+            names.push(column.name.clone());
+        }
+    }
+    names
 }
 
-/// Rows in which a column of the key is null, which rejects them: how many, the first, and its column.
-pub(crate) fn keyless(facts: &Facts, key: &RowKey) -> Option<(usize, usize, String)> {
-    let columns: Vec<&Column> = key.columns().filter_map(|at| facts.columns.get(at)).collect();
-    let null_in = |row: usize| columns.iter().find(|column| column.ids.get(row) == Some(&0));
-    let mut rows = (0..facts.rows).filter_map(|row| Some((row, null_in(row)?)));
+/// Rows that are rejected because a column of the key is null.
+#[derive(Debug)]
+pub(crate) struct KeylessRows {
+    pub count: usize,
+    pub first: usize,
+    pub column: String,
+}
+
+/// The rows in which a column of the key is null; `None` if there are none.
+pub(crate) fn keyless(facts: &Facts, key: &RowKey) -> Option<KeylessRows> {
+    let used: Vec<usize> = key.columns().collect();
+    let columns: Vec<&Column> = facts.at(&used).collect();
+    let mut rows = (0..facts.rows).filter_map(|row| {
+        let null = columns.iter().find(|column| column.ids.get(row) == Some(&0))?;
+        Some((row, *null))
+    });
     let (first, column) = rows.next()?;
-    Some((rows.count() + 1, first, column.name.clone()))
+    Some(KeylessRows { count: rows.count() + 1, first, column: column.name.clone() })
 }
 
 impl RowKey {
-    /// All its columns.
+    /// The columns of the entity, then those that break ties.
     pub fn columns(&self) -> impl Iterator<Item = usize> + '_ {
         self.entity.iter().chain(&self.ties).copied()
     }
@@ -164,7 +191,7 @@ impl RowKey {
 /// Removes columns that turn out not to be needed; the first column is the entity.
 fn prune(facts: &Facts, time: &EventTime, key: &mut RowKey, least: usize) {
     for at in key.entity.iter().skip(1).chain(&key.ties).copied().collect::<Vec<_>>() {
-        let without: Vec<usize> = key.entity.iter().chain(&key.ties).copied().filter(|other| *other != at).collect();
+        let without: Vec<usize> = key.columns().filter(|other| *other != at).collect();
         if lost(facts, time, &without) == least {
             key.entity.retain(|other| *other != at);
             key.ties.retain(|other| *other != at);
@@ -174,16 +201,14 @@ fn prune(facts: &Facts, time: &EventTime, key: &mut RowKey, least: usize) {
 
 /// Rows that share the columns and the time with an earlier row, or lack a value of a column.
 fn lost(facts: &Facts, time: &EventTime, columns: &[usize]) -> usize {
-    let nullable: Vec<&Column> =
-        columns.iter().filter_map(|at| facts.columns.get(*at)).filter(|column| column.nulls > 0).collect();
-    let is_null = |row: &usize| nullable.iter().any(|column| column.ids.get(*row) == Some(&0));
-    let rejected = if nullable.is_empty() { 0 } else { (0..facts.rows).filter(is_null).count() };
-    doubles(facts, time, columns).count + rejected
+    let nullable: Vec<&Column> = facts.at(columns).filter(|column| column.nulls > 0).collect();
+    let rejected = (0..facts.rows).filter(|row| nullable.iter().any(|column| column.ids.get(*row) == Some(&0)));
+    doubles(facts, time, columns).count + rejected.count()
 }
 
 /// Rows that share the columns and the time with an earlier row.
 fn doubles(facts: &Facts, time: &EventTime, columns: &[usize]) -> Duplicates {
-    let columns: Vec<&Column> = columns.iter().filter_map(|at| facts.columns.get(*at)).collect();
+    let columns: Vec<&Column> = facts.at(columns).collect();
     let mut doubles = Duplicates::default();
     for pair in pairs(time, &columns, false) {
         doubles.count += 1;
@@ -194,11 +219,7 @@ fn doubles(facts: &Facts, time: &EventTime, columns: &[usize]) -> Duplicates {
 
 /// Rows that share the columns and the time with an earlier row, after that row. Unless `with_nulls`, a row in which a
 /// column is null shares nothing: a key rejects it.
-fn pairs<'f>(
-    time: &'f EventTime,
-    columns: &'f [&'f Column],
-    with_nulls: bool,
-) -> impl Iterator<Item = (usize, usize)> + 'f {
+fn pairs<'f>(time: &'f EventTime, columns: &'f [&'f Column], with_nulls: bool) -> impl Iterator<Item = RowPair> + 'f {
     let mut seen: HashMap<u128, usize> = HashMap::with_capacity(time.micros.len());
     let mut bytes = Vec::new();
     time.micros.iter().enumerate().filter_map(move |(row, micros)| {
@@ -212,7 +233,7 @@ fn pairs<'f>(
             bytes.extend_from_slice(&id.to_le_bytes());
         }
         let earlier = *seen.entry(xxh3_128(&bytes)).or_insert(row);
-        (earlier != row).then_some((earlier, row))
+        (earlier != row).then_some(RowPair { earlier, later: row })
     })
 }
 
@@ -234,6 +255,7 @@ fn names_things(column: &Column, facts: &Facts, timeless: bool) -> bool {
     }
 }
 
+/// Whether a column may distinguish readings of the same time: measured fractions may not, unless rows have no time.
 fn breaks_ties(column: &Column, timeless: bool) -> bool {
     match column.kind {
         FieldType::Text => column.longest <= LONGEST,
@@ -254,18 +276,19 @@ fn counts(column: &Column) -> bool {
 /// 0 for entities, 1 for groups, 2 for others.
 fn rank(column: &Column) -> u8 {
     let words = column.words();
-    let ends = |list: &str| {
-        words.iter().any(|word| is_listed(list, word))
-            // such as stationid, userid
-            || words.last().is_some_and(|word| word.len() > 2 && word.ends_with("id") && is_listed(list, "id"))
-    };
-    if ends(THINGS) {
+    if are_of(THINGS, &words) {
         0
-    } else if ends(GROUPS) {
+    } else if are_of(GROUPS, &words) {
         1
     } else {
         2
     }
+}
+
+/// Whether one of `words` is listed, or the last ends in a listed `id`, as that of `stationid` does.
+fn are_of(list: &str, words: &[String]) -> bool {
+    let ends_in_id = words.last().is_some_and(|word| word.len() > 2 && word.ends_with("id"));
+    words.iter().any(|word| is_listed(list, word)) || ends_in_id && is_listed(list, "id")
 }
 
 fn is_listed(list: &str, word: &str) -> bool {

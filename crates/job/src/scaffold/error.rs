@@ -11,12 +11,12 @@ use crate::file::{JobError, listed};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProposeError {
-    /// An invalid name of a job.
+    /// A name that no job can have, because names are those of folders.
     #[error(
         "`{name}` cannot be the name of a job: use 1 to 64 letters, digits, `-`, `_` and `.`, and start with one of the first two"
     )]
     BadName {
-        /// The name.
+        /// The name as given on the command line.
         name: String,
     },
     /// A file whose name ends like no format that is read.
@@ -25,13 +25,13 @@ pub enum ProposeError {
         Format::endings()
     )]
     Ending {
-        /// The file.
+        /// Path or URL of the file, as given on the command line.
         path: String,
     },
-    /// The file does not exist.
+    /// The file that was given does not exist.
     #[error("{path}: there is no such file; give a file, a directory, or a pattern in quotes, such as 'in/*.csv'")]
     NoFile {
-        /// The file.
+        /// Path or URL of the file, as given on the command line.
         path: String,
     },
     /// A pattern or directory without files that can be read.
@@ -41,9 +41,9 @@ pub enum ProposeError {
         notes.iter().map(|note| format!("\n  {note}")).collect::<String>()
     )]
     NoMatch {
-        /// As given.
+        /// The pattern or directory, as given on the command line.
         path: String,
-        /// Notes on names that are not read.
+        /// Notes on names that are there and not read, with what to do about them.
         notes: Vec<String>,
     },
     /// The sample is too small or cannot be read.
@@ -58,32 +58,32 @@ pub enum ProposeError {
         unread(left_out)
     )]
     NoKey {
-        /// The file.
+        /// The files that were sampled, as given on the command line.
         path: String,
-        /// Its columns.
+        /// Names of the columns that were read.
         columns: Vec<String>,
-        /// Columns that cannot be read, with their types.
+        /// Columns that cannot be read, each with its type.
         left_out: Vec<String>,
     },
-    /// The job exists already.
+    /// The job exists already, as a folder or as a file.
     #[error("{} is there already; {}", .path.display(), exists(job, *by_force))]
     Exists {
-        /// The file.
+        /// The file that would be written, relative to the current directory.
         path: PathBuf,
-        /// The job.
+        /// Name of the job that was proposed.
         job: String,
-        /// Whether `--force` overwrites it.
+        /// Whether `--force` overwrites it; not if it is in another place.
         by_force: bool,
     },
-    /// The proposal is not a valid job.
+    /// The proposal is not a valid job, which its own reader found before it was kept.
     #[error("the job that was found cannot be written: {0}")]
     Invalid(#[from] Box<JobError>),
-    /// A file could not be written.
+    /// A file of the job could not be written, such as on a full disk.
     #[error("cannot write {}: {source}", .path.display())]
     Write {
-        /// The file or directory.
+        /// The file or directory, relative to the current directory.
         path: PathBuf,
-        /// The cause.
+        /// What the operating system says about it.
         source: std::io::Error,
     },
 }

@@ -12,7 +12,6 @@ use tidetable_source::sample::Sample;
 
 use crate::scaffold::day_time::DayTime;
 
-/// Months by their first three letters.
 pub(crate) const MONTHS: &str = "janfebmaraprmayjunjulaugsepoctnovdec";
 
 /// A column is of the key although one row in so many has no value.
@@ -21,14 +20,14 @@ const MOST_KEYLESS: usize = 100;
 const CLOCKS: [&str; 12] =
     ["time", "clock", "hour", "hhmm", "hhmmss", "tod", "zeit", "uhrzeit", "hora", "heure", "ora", "tijd"];
 
-/// Columns and rows of a sample.
+/// Columns and rows of a sample, with what decisions about a layout need to know of them.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub columns: Vec<Column>,
     pub rows: usize,
 }
 
-/// One column.
+/// A column of the sample, with statistics of its values.
 #[derive(Debug)]
 pub(crate) struct Column {
     pub name: String,
@@ -46,38 +45,27 @@ pub(crate) struct Column {
     pub month_names: bool,
     /// For times of day, such as `13:45`, `1:45 PM` or 134500.
     pub clock: Option<DayTime>,
-    /// The first value of text.
+    /// The first value of text that is not null, to show it in notes.
     pub first: Option<String>,
     /// The name under which a row key has it, where a template cannot refer to its own.
     pub alias: Option<String>,
 }
 
 impl Facts {
+    /// Computes the facts of all columns. One whose batches differ in type has none, except for its name and type.
     pub fn of(sample: &Sample) -> Self {
         let rows = sample.batches.iter().map(|batch| batch.num_rows()).sum();
-        let columns = sample.spec.columns.iter().enumerate().map(|(at, spec)| {
-            let parts: Vec<&dyn Array> =
-                sample.batches.iter().filter_map(|batch| batch.columns().get(at)).map(AsRef::as_ref).collect();
-            let column = Column {
-                name: spec.name.clone(),
-                kind: spec.kind,
-                ids: Vec::new(),
-                distinct: 0,
-                nulls: 0,
-                whole: Vec::new(),
-                longest: 0,
-                has_hash: false,
-                month_names: false,
-                clock: None,
-                first: None,
-                alias: None,
-            };
-            match concat(&parts) {
-                Ok(array) => column.filled(&array),
-                Err(_) => column,
-            }
-        });
-        let mut facts = Self { columns: columns.collect(), rows };
+        let mut columns = Vec::with_capacity(sample.spec.columns.len());
+        for (at, spec) in sample.spec.columns.iter().enumerate() {
+            let parts = sample.batches.iter().filter_map(|batch| batch.columns().get(at));
+            let parts: Vec<&dyn Array> = parts.map(AsRef::as_ref).collect();
+            columns.push(match concat(&parts) {
+                Ok(array) => Column::named(&spec.name, spec.kind).filled(&array),
+                Err(_) => Column::named(&spec.name, spec.kind),
+            });
+        }
+
+        let mut facts = Self { columns, rows };
         for at in 0..facts.columns.len() {
             let alias = facts.columns.get(at).filter(|column| !column.fits_templates());
             let alias = alias.map(|column| facts.free_alias(column));
@@ -88,14 +76,25 @@ impl Facts {
         facts
     }
 
+    /// The column at a place; `None` if there are not so many.
+    pub fn column(&self, at: usize) -> Option<&Column> {
+        self.columns.get(at)
+    }
+
+    /// The columns at these places, in their order.
+    pub fn at<'f>(&'f self, places: &'f [usize]) -> impl Iterator<Item = &'f Column> {
+        places.iter().filter_map(|at| self.columns.get(*at))
+    }
+
     /// A plain name for a column, which no other has.
     fn free_alias(&self, column: &Column) -> String {
         let words = column.words().join("_");
         let plain = if words.is_empty() { "entity".to_owned() } else { words };
-        let numbered = (2..100).map(|number| format!("{plain}_{number}"));
-        let is_free =
-            |name: &String| self.columns.iter().all(|other| other.name != *name && other.alias.as_ref() != Some(name));
-        std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain)
+        let mut names = std::iter::once(plain.clone()).chain((2..100).map(|number| format!("{plain}_{number}")));
+        let columns = self.columns.iter();
+        let free =
+            names.find(|name| columns.clone().all(|other| other.name != *name && other.alias.as_ref() != Some(name)));
+        free.unwrap_or(plain)
     }
 
     /// How many rows may lack a value of a column of the key: they are rejected.
@@ -103,41 +102,35 @@ impl Facts {
         self.rows / MOST_KEYLESS
     }
 
+    /// The place of the column with this name.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 }
 
 impl Column {
+    fn named(name: &str, kind: FieldType) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            ids: Vec::new(),
+            distinct: 0,
+            nulls: 0,
+            whole: Vec::new(),
+            longest: 0,
+            has_hash: false,
+            month_names: false,
+            clock: None,
+            first: None,
+            alias: None,
+        }
+    }
+
     fn filled(mut self, array: &ArrayRef) -> Self {
         self.nulls = array.logical_null_count();
-        let mut known: HashMap<Box<[u8]>, u32> = HashMap::new();
-        let converter = RowConverter::new(vec![SortField::new(array.data_type().clone())]);
-        if let Ok(rows) = converter.and_then(|converter| converter.convert_columns(std::slice::from_ref(array))) {
-            self.ids.reserve(array.len());
-            for (at, row) in rows.iter().enumerate() {
-                let next = known.len() as u32 + 1;
-                self.ids.push(match array.is_null(at) {
-                    true => 0,
-                    false => *known.entry(row.as_ref().into()).or_insert(next),
-                });
-            }
-        }
-        self.distinct = known.len();
-        self.whole = match self.kind {
-            FieldType::Int64 => array.as_primitive_opt::<Int64Type>().map(|array| array.iter().collect()),
-            FieldType::UInt64 => array
-                .as_primitive_opt::<UInt64Type>()
-                .map(|array| array.iter().map(|value| i64::try_from(value?).ok()).collect()),
-            FieldType::Timestamp => {
-                array.as_primitive_opt::<TimestampMicrosecondType>().map(|array| array.iter().collect())
-            }
-            FieldType::Date => {
-                array.as_primitive_opt::<Date32Type>().map(|array| array.iter().map(|day| day.map(i64::from)).collect())
-            }
-            _ => None,
-        }
-        .unwrap_or_default();
+        self.number_values(array);
+        self.whole = whole_values(array, self.kind).unwrap_or_default();
+
         if let Some(text) = array.as_string_opt::<i32>() {
             self.longest = text.iter().flatten().map(str::len).max().unwrap_or(0);
             self.has_hash = text.iter().flatten().any(|value| value.contains('#'));
@@ -153,13 +146,29 @@ impl Column {
         self
     }
 
-    /// Whether templates can refer to it.
+    /// Gives equal values equal numbers, and counts those that differ.
+    fn number_values(&mut self, array: &ArrayRef) {
+        let converter = RowConverter::new(vec![SortField::new(array.data_type().clone())]);
+        let rows = converter.and_then(|converter| converter.convert_columns(std::slice::from_ref(array)));
+        let Ok(rows) = rows else { return };
+
+        let mut known: HashMap<Box<[u8]>, u32> = HashMap::new();
+        self.ids.reserve(array.len());
+        for (at, row) in rows.iter().enumerate() {
+            let next = known.len() as u32 + 1;
+            self.ids.push(match array.is_null(at) {
+                true => 0,
+                false => *known.entry(row.as_ref().into()).or_insert(next),
+            });
+        }
+        self.distinct = known.len();
+    }
+
+    /// Whether templates can refer to it, whose syntax takes some letters.
     pub fn fits_templates(&self) -> bool {
-        let special = |letter: char| matches!(letter, '{' | '}' | ':') || letter.is_control();
-        !self.name.is_empty()
-            && self.name.trim() == self.name
-            && !self.name.contains(special)
-            && !self.name.starts_with("salt(")
+        let name = self.name.as_str();
+        let has_special = name.chars().any(|letter| matches!(letter, '{' | '}' | ':') || letter.is_control());
+        !name.is_empty() && name.trim() == name && !has_special && !name.starts_with("salt(")
     }
 
     /// The name under which a row key has it.
@@ -167,14 +176,14 @@ impl Column {
         self.alias.as_deref().unwrap_or(&self.name)
     }
 
-    /// Whether it has integers from 0 on.
+    /// Whether all its values are integers from 0 on, as those of ids and parts of times are.
     pub fn is_natural(&self) -> bool {
         matches!(self.kind, FieldType::Int64 | FieldType::UInt64)
             && self.whole.iter().flatten().all(|value| *value >= 0)
             && self.whole.iter().flatten().count() + self.nulls == self.ids.len()
     }
 
-    /// Whether its values can be summed.
+    /// Whether its values can be summed, as measured ones can.
     pub fn is_number(&self) -> bool {
         matches!(self.kind, FieldType::Int64 | FieldType::UInt64 | FieldType::Float64 | FieldType::Decimal { .. })
     }
@@ -200,15 +209,36 @@ impl Column {
     }
 }
 
+/// The values of integers, days and times; `None` for other types.
+fn whole_values(array: &ArrayRef, kind: FieldType) -> Option<Vec<Option<i64>>> {
+    Some(match kind {
+        FieldType::Int64 => array.as_primitive_opt::<Int64Type>()?.iter().collect(),
+        FieldType::UInt64 => {
+            let values = array.as_primitive_opt::<UInt64Type>()?;
+            values.iter().map(|value| i64::try_from(value?).ok()).collect()
+        }
+        FieldType::Timestamp => array.as_primitive_opt::<TimestampMicrosecondType>()?.iter().collect(),
+        FieldType::Date => array.as_primitive_opt::<Date32Type>()?.iter().map(|day| day.map(i64::from)).collect(),
+        _ => return None,
+    })
+}
+
 /// The numbers of months, if all values are English month names.
 fn months(text: &StringArray) -> Option<Vec<Option<i64>>> {
-    let number = |value: &str| {
-        let short = value.get(..3)?.to_lowercase();
-        let at = MONTHS.find(&short).filter(|at| at % 3 == 0)?;
-        let whole = chrono::Month::from_str(value).is_ok();
-        whole.then(|| i64::try_from(at / 3 + 1).ok()).flatten()
-    };
-    let read: Option<Vec<Option<i64>>> =
-        text.iter().map(|value| value.map_or(Some(None), |value| number(value).map(Some))).collect();
-    read.filter(|read| read.iter().any(Option::is_some))
+    let mut months = Vec::with_capacity(text.len());
+    for value in text {
+        months.push(match value {
+            Some(value) => Some(month_number(value)?),
+            None => None,
+        });
+    }
+    Some(months).filter(|months| months.iter().any(Option::is_some))
+}
+
+/// The number of a month by its English name or the first three letters of it.
+fn month_number(name: &str) -> Option<i64> {
+    let short = name.get(..3)?.to_lowercase();
+    let at = MONTHS.find(&short).filter(|at| at % 3 == 0)?;
+    let is_month = chrono::Month::from_str(name).is_ok();
+    is_month.then(|| i64::try_from(at / 3 + 1).ok()).flatten()
 }

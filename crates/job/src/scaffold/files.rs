@@ -6,7 +6,7 @@ use tidetable_source::{Foreign, Format, InputFile, SourceError, SourceSpec, Stor
 use crate::project::Project;
 use crate::scaffold::error::ProposeError;
 
-/// Letters of patterns.
+/// Letters by which a path is taken as a pattern.
 const WILDCARDS: [char; 4] = ['*', '?', '[', '{'];
 /// Most files that a job lists one by one.
 const LISTED: usize = 50;
@@ -33,6 +33,7 @@ impl ProposedFiles {
             if !is_pattern && !is_folder && !is_url(name) && !has_known_ending(name) {
                 return Err(ProposeError::Ending { path: name.clone() });
             }
+
             let mut found = find(storage, job, &literal);
             let mut pattern = literal;
             // A file may have such letters in its name: then it is that file.
@@ -72,8 +73,8 @@ impl ProposedFiles {
         let Some((_, ending)) = name.rsplit_once('.') else { return };
         let pattern = format!("{folder}/*.{ending}");
         let Ok((files, _)) = find(storage, job, &pattern) else { return };
-        let is_given = |file: &InputFile| self.files.iter().any(|given| given.path == file.path);
-        if files.len() == self.files.len() && files.iter().all(is_given) {
+        let given: Vec<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
+        if files.len() == given.len() && files.iter().all(|file| given.contains(&file.path.as_str())) {
             self.patterns = vec![pattern];
         }
     }
@@ -81,27 +82,30 @@ impl ProposedFiles {
 
 /// Replaces patterns by a list of files, if some of those that they match are not like the others.
 pub(crate) fn leave_out_unlike(patterns: &mut Vec<String>, files: &[InputFile], sample: &Sample) {
-    let is_unlike = |path: &str| sample.files.unlike.iter().any(|unlike| unlike.path == path);
-    if !sample.files.looked_at_all || !files.iter().any(|file| is_unlike(&file.path)) {
-        return;
+    let unlike: Vec<&str> = sample.files.unlike.iter().map(|unlike| unlike.path.as_str()).collect();
+    let mut kept = Vec::new();
+    for file in files.iter().filter(|file| !unlike.contains(&file.path.as_str())) {
+        kept.push(as_pattern(&file.path));
     }
-    let kept: Vec<String> =
-        files.iter().filter(|file| !is_unlike(&file.path)).map(|file| as_pattern(&file.path)).collect();
-    if kept.len() <= LISTED {
+
+    if sample.files.looked_at_all && kept.len() < files.len() && kept.len() <= LISTED {
         *patterns = kept;
     }
 }
 
 /// Whether `given` names data, and not a job: a file with an ending of data, a directory without a job file, or a pattern.
 pub fn is_data(project: &Project, given: &[String]) -> bool {
-    let is_data = |name: &String| {
-        let path = project.given(name);
-        let is_folder =
-            is_directory(project, &path) && !std::path::Path::new(&project.resolve(&path)).join("job.toml").exists();
-        let has_slash = name.contains('/') || matches!(name.as_str(), "." | "..");
-        has_known_ending(name) || name.contains(WILDCARDS) || is_folder && (has_slash || !project.jobs().contains(name))
-    };
-    given.len() > 1 || given.iter().all(is_data)
+    given.len() > 1 || given.iter().all(|name| names_data(project, name))
+}
+
+fn names_data(project: &Project, name: &str) -> bool {
+    let path = project.given(name);
+    let is_folder =
+        is_directory(project, &path) && !std::path::Path::new(&project.resolve(&path)).join("job.toml").exists();
+    let has_slash = name.contains('/') || matches!(name, "." | "..");
+    has_known_ending(name)
+        || name.contains(WILDCARDS)
+        || is_folder && (has_slash || !project.jobs().iter().any(|job| job == name))
 }
 
 fn is_directory(project: &Project, path: &str) -> bool {

@@ -23,7 +23,7 @@ const FEW_IN_A_DAY: usize = 100;
 const FEW_IN_A_MONTH: usize = 15;
 const FEW_PARTS: usize = 31;
 
-/// A layout with its reasons.
+/// A layout with its reasons, a sentence each, which become comments.
 #[derive(Debug)]
 pub(crate) struct LayoutPlan {
     pub row_key: String,
@@ -31,7 +31,6 @@ pub(crate) struct LayoutPlan {
     pub columns: Vec<Line>,
     pub window: Option<(&'static str, String)>,
     pub micros: bool,
-    /// Columns stored as values.
     pub values: Vec<usize>,
     /// Whether entities have several readings a day.
     pub often: bool,
@@ -44,12 +43,11 @@ pub(crate) struct LayoutPlan {
 pub(crate) enum Per {
     Day,
     Month,
-    /// All rows.
+    /// All rows of the query, in one part.
     Query,
 }
 
 impl Per {
-    /// Its name in the job file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -75,9 +73,7 @@ pub(crate) struct Line {
     pub comment: String,
 }
 
-/// Readings per entity and day.
 struct Rate {
-    /// On average, and at most.
     average: f64,
     most: usize,
     days: usize,
@@ -86,95 +82,86 @@ struct Rate {
     rows: usize,
 }
 
+/// Decides the row key and the columns of a table, with a reason for each choice.
 pub(crate) fn plan(facts: &Facts, time: &EventTime, key: &RowKey) -> LayoutPlan {
-    let in_key = |at: &usize| key.entity.contains(at) || key.ties.contains(at);
-    let is_time = |column: &Column| column.name == time.name;
-    let values: Vec<usize> = (0..facts.columns.len())
-        .filter(|at| !in_key(at) && !time.parts.contains(at))
-        .filter(|at| facts.columns.get(*at).is_some_and(|column| !is_time(column)))
-        .collect();
+    let mut values = Vec::new();
+    for (at, column) in facts.columns.iter().enumerate() {
+        let in_key = key.columns().any(|used| used == at);
+        if !in_key && !time.parts.contains(&at) && column.name != time.name {
+            values.push(at);
+        }
+    }
     if time.is_none() {
         return timeless(facts, time, key, values);
     }
+
     let rate = rate(time, facts, key);
-    let all = |size: i64| time.micros.iter().flatten().all(|micros| micros % size == 0);
-    let before = time.before_epoch();
-    let micros = !all(1000);
-    let entity = fields(facts, &key.entity);
-    let ties = fields(facts, &key.ties);
-    let mut plan = LayoutPlan {
-        row_key: String::new(),
-        key_reasons: Vec::new(),
-        columns: Vec::new(),
-        window: window(&rate),
-        micros,
-        often: rate.average >= 2.0,
-        values: values.clone(),
-        per: per(&rate),
-    };
+    let micros = !time.are_multiples_of(1000);
+    let often = rate.average >= 2.0;
     let only = match values.as_slice() {
-        [only] => facts.columns.get(*only).filter(|column| column.nulls == 0 && column.fits_templates()),
+        [only] => facts.column(*only).filter(|column| column.nulls == 0 && column.fits_templates()),
         _ => None,
     };
-    let start = if entity.is_empty() { Vec::new() } else { vec![entity.join("#")] };
-    let mut reasons = entity_reasons(facts, key);
+    let fits_a_row = often && rate.most <= WIDEST && !micros && !time.before_epoch();
+    let bucket = only.filter(|_| key.ties.is_empty() && key.doubles.count == 0 && fits_a_row);
+
+    let mut key_reasons = entity_reasons(facts, key);
+    let mut parts = fields(facts, &key.entity);
+    parts.push(time_field(time, &rate, bucket.is_some(), &mut key_reasons));
+    parts.extend(fields(facts, &key.ties));
+    let columns = match bucket.filter(|_| !time.are_multiples_of(DAY)) {
+        Some(column) => bucketed(column, time),
+        None => tall(facts, time, key, &values),
+    };
+
+    let (window, per) = (window(&rate), per(&rate));
+    LayoutPlan { row_key: parts.join("#"), key_reasons, columns, window, micros, values, often, per }
+}
+
+/// The field of the event time in the row key. Adds the reasons for it.
+fn time_field(time: &EventTime, rate: &Rate, is_bucketed: bool, reasons: &mut Vec<String>) -> String {
     let ts = &time.name;
-    let bucket = only.filter(|_| {
-        ties.is_empty() && plan.often && rate.most <= WIDEST && !micros && !before && key.doubles.count == 0
-    });
-    let last = if all(DAY) && !micros {
+    let micros = !time.are_multiples_of(1000);
+    if time.are_multiples_of(DAY) {
         reasons.push("One row per entity and day, which is how often there is a reading: tall and narrow.".to_owned());
-        format!("{{{ts}:%Y%m%d}}")
-    } else if bucket.is_some() {
+        return format!("{{{ts}:%Y%m%d}}");
+    }
+    if is_bucketed {
         reasons.push(format!(
             "One row per entity and day, at most {} readings here: the row is bounded, and a day of one is one read.",
             rate.most
         ));
-        format!("{{{ts}:%Y%m%d}}")
-    } else if before {
-        reasons.push("One row per entity and time: tall and narrow, so that no row grows without end.".to_owned());
+        return format!("{{{ts}:%Y%m%d}}");
+    }
+
+    reasons.push("One row per entity and time: tall and narrow, so that no row grows without end.".to_owned());
+    if time.before_epoch() {
         reasons.push("As calendar digits, because numbers since the epoch cannot express earlier times.".to_owned());
         let form = match () {
-            () if all(SECOND) => "%Y%m%dT%H%M%S",
+            () if time.are_multiples_of(SECOND) => "%Y%m%dT%H%M%S",
             () if !micros => "%Y%m%dT%H%M%S%3f",
             () => "%Y%m%dT%H%M%S%6f",
         };
-        format!("{{{ts}:{form}}}")
-    } else {
-        reasons.push("One row per entity and time: tall and narrow, so that no row grows without end.".to_owned());
-        reasons.push(
-            "{..:ms-reversed} instead of {..:ms} would put the newest first, if that is queried most.".to_owned(),
-        );
-        format!("{{{ts}:{}}}", if micros { "us" } else { "ms" })
-    };
-    let mut parts = start;
-    parts.push(last);
-    parts.extend(ties);
-    plan.row_key = parts.join("#");
-    plan.key_reasons = reasons;
-    plan.columns = match bucket.filter(|_| !all(DAY)) {
-        Some(column) => bucketed(column, ts, &all),
-        None => tall(facts, time, key, &values),
-    };
-    plan
+        return format!("{{{ts}:{form}}}");
+    }
+
+    reasons.push("{..:ms-reversed} instead of {..:ms} would put the newest first, if that is queried most.".to_owned());
+    format!("{{{ts}:{}}}", if micros { "us" } else { "ms" })
 }
 
 /// The layout of rows without a time: all distinguishing columns make the key.
 fn timeless(facts: &Facts, time: &EventTime, key: &RowKey, values: Vec<usize>) -> LayoutPlan {
-    let fields: Vec<String> = fields(facts, &key.entity).into_iter().chain(fields(facts, &key.ties)).collect();
+    let all: Vec<usize> = key.columns().collect();
+    let names: Vec<&str> = facts.at(&all).map(|column| column.name.as_str()).collect();
     let mut key_reasons =
         vec!["A reference table: one row for each key, and a later row replaces an earlier one.".to_owned()];
-    let names = |list: &[usize]| {
-        let names = list.iter().filter_map(|at| facts.columns.get(*at)).map(|column| column.name.as_str());
-        names.collect::<Vec<_>>().join(", ")
-    };
-    let all: Vec<usize> = key.entity.iter().chain(&key.ties).copied().collect();
-    key_reasons.push(format!("Columns that identify a row: {}.", names(&all)));
-    if all.iter().filter_map(|at| facts.columns.get(*at)).any(|column| column.has_hash) {
+    key_reasons.push(format!("Columns that identify a row: {}.", names.join(", ")));
+    if facts.at(&all).any(|column| column.has_hash) {
         key_reasons.push(HASHES.to_owned());
     }
+
     LayoutPlan {
-        row_key: fields.join("#"),
+        row_key: fields(facts, &all).join("#"),
         key_reasons,
         columns: tall(facts, time, key, &values),
         window: Some(("none", "rows without a time are changed together".to_owned())),
@@ -186,10 +173,11 @@ fn timeless(facts: &Facts, time: &EventTime, key: &RowKey, values: Vec<usize>) -
 }
 
 /// A bucketed row: the time of day is the qualifier.
-fn bucketed(column: &Column, ts: &str, all: &impl Fn(i64) -> bool) -> Vec<Line> {
+fn bucketed(column: &Column, time: &EventTime) -> Vec<Line> {
+    let ts = &time.name;
     let (form, example) = match () {
-        () if all(MINUTE) => ("%H%M", "1345"),
-        () if all(SECOND) => ("%H%M%S", "134530"),
+        () if time.are_multiples_of(MINUTE) => ("%H%M", "1345"),
+        () if time.are_multiples_of(SECOND) => ("%H%M%S", "134530"),
         () => ("%H%M%S%3f", "134530250"),
     };
     vec![Line {
@@ -201,7 +189,7 @@ fn bucketed(column: &Column, ts: &str, all: &impl Fn(i64) -> bool) -> Vec<Line> 
 /// A tall table: one cell for each column of the record.
 fn tall(facts: &Facts, time: &EventTime, key: &RowKey, values: &[usize]) -> Vec<Line> {
     let mut lines = Vec::new();
-    let columns: Vec<&Column> = values.iter().filter_map(|at| facts.columns.get(*at)).collect();
+    let columns: Vec<&Column> = facts.at(values).collect();
     let gap = (0..facts.rows).any(|row| columns.iter().all(|column| column.ids.get(row).is_none_or(|id| *id == 0)));
     let always = columns.iter().any(|column| column.nulls == 0);
     // Cells have no timestamps before 1970; there only the key has the time.
@@ -218,17 +206,12 @@ fn tall(facts: &Facts, time: &EventTime, key: &RowKey, values: &[usize]) -> Vec<
             comment: "null writes no cell: this one keeps a row without other values".to_owned(),
         });
     }
+
     if !columns.is_empty() {
-        let mut except: Vec<String> = key
-            .entity
-            .iter()
-            .chain(&key.ties)
-            .chain(&time.parts)
-            .filter_map(|at| facts.columns.get(*at))
-            .map(|column| quoted(&column.name))
-            .collect();
+        let used: Vec<usize> = key.columns().chain(time.parts.iter().copied()).collect();
+        let mut except: Vec<String> = facts.at(&used).map(|column| quoted(&column.name)).collect();
         // Columns that are derived for the key.
-        let key_columns = key.columns().filter_map(|at| facts.columns.get(at));
+        let key_columns = key.columns().filter_map(|at| facts.column(at));
         except.extend(key_columns.filter_map(|column| column.alias.as_deref()).map(quoted));
         except.push(quoted(&time.name));
         lines.push(Line {
@@ -245,7 +228,7 @@ fn tall(facts: &Facts, time: &EventTime, key: &RowKey, values: &[usize]) -> Vec<
 
 /// The reasons for the first fields of the key.
 fn entity_reasons(facts: &Facts, key: &RowKey) -> Vec<String> {
-    let names: Vec<_> = key.entity.iter().filter_map(|at| facts.columns.get(*at)).collect();
+    let names: Vec<_> = facts.at(&key.entity).collect();
     let mut reasons = Vec::new();
     match names.as_slice() {
         [] => reasons.push(
@@ -270,6 +253,7 @@ fn entity_reasons(facts: &Facts, key: &RowKey) -> Vec<String> {
             ));
         }
     }
+
     if names.iter().any(|column| column.kind != FieldType::Text) {
         reasons
             .push("Numbers are padded with zeros, since keys sort as bytes: unpadded, 100 comes before 42.".to_owned());
@@ -278,8 +262,7 @@ fn entity_reasons(facts: &Facts, key: &RowKey) -> Vec<String> {
         reasons.push(HASHES.to_owned());
     }
     if !key.ties.is_empty() {
-        let list: Vec<_> =
-            key.ties.iter().filter_map(|at| facts.columns.get(*at)).map(|column| column.name.as_str()).collect();
+        let list: Vec<_> = facts.at(&key.ties).map(|column| column.name.as_str()).collect();
         reasons.push(format!(
             "{} last: without it, readings of the same time would replace each other.",
             list.join(" and ")
@@ -288,27 +271,29 @@ fn entity_reasons(facts: &Facts, key: &RowKey) -> Vec<String> {
     reasons
 }
 
+/// Fields of a row key for columns, in forms that sort as their values do.
 fn fields(facts: &Facts, columns: &[usize]) -> Vec<String> {
-    let column = |at: &usize| facts.columns.get(*at);
-    columns
-        .iter()
-        .filter_map(column)
-        .map(|column| match column.kind {
+    let mut fields = Vec::with_capacity(columns.len());
+    for column in facts.at(columns) {
+        let name = column.key_name();
+        fields.push(match column.kind {
             FieldType::Int64 | FieldType::UInt64 if column.is_natural() => {
                 let most = column.whole.iter().flatten().max().copied().unwrap_or(0);
                 let digits = if most.to_string().len() > DIGITS { 20 } else { DIGITS };
-                format!("{{{}:0{digits}}}", column.key_name())
+                format!("{{{name}:0{digits}}}")
             }
-            FieldType::Date => format!("{{{}:%Y%m%d}}", column.key_name()),
-            FieldType::Timestamp => format!("{{{}:us}}", column.key_name()),
-            _ if column.has_hash => format!("{{{}:percent}}", column.key_name()),
-            _ => field(column.key_name()),
-        })
-        .collect()
+            FieldType::Date => format!("{{{name}:%Y%m%d}}"),
+            FieldType::Timestamp => format!("{{{name}:us}}"),
+            _ if column.has_hash => format!("{{{name}:percent}}"),
+            _ => field(name),
+        });
+    }
+    fields
 }
 
+/// Counts the readings of a sample by entity and UTC day.
 fn rate(time: &EventTime, facts: &Facts, key: &RowKey) -> Rate {
-    let ids: Vec<&Column> = key.entity.iter().filter_map(|at| facts.columns.get(*at)).collect();
+    let ids: Vec<&Column> = facts.at(&key.entity).collect();
     let mut counts: HashMap<(i64, Vec<u32>), usize> = HashMap::new();
     let (mut days, mut rows) = (HashMap::new(), 0);
     for (row, micros) in time.micros.iter().enumerate() {
@@ -319,8 +304,9 @@ fn rate(time: &EventTime, facts: &Facts, key: &RowKey) -> Rate {
         *days.entry(day).or_insert(0usize) += 1;
         rows += 1;
     }
-    let month = |day: &i64| DateTime::from_timestamp(day * 86_400, 0).map(|time| (time.year(), time.month()));
-    let months: HashSet<_> = days.keys().filter_map(month).collect();
+
+    let times = days.keys().filter_map(|day| DateTime::from_timestamp(day * 86_400, 0));
+    let months: HashSet<_> = times.map(|time| (time.year(), time.month())).collect();
     let span = days.keys().max().zip(days.keys().min()).map_or(0, |(last, first)| last - first);
     Rate {
         average: rows as f64 / counts.len().max(1) as f64,
@@ -359,7 +345,7 @@ pub(crate) fn field(name: &str) -> String {
     format!("{{{name}}}")
 }
 
-/// A TOML string.
+/// A TOML string: in double quotes, with quotes, backslashes and control characters escaped.
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {

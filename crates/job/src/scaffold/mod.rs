@@ -6,15 +6,17 @@
 //! - `time` finds the event time, or derives it from several columns; `day_time` reads times of day.
 //! - `entity` finds the entity, and columns that distinguish readings of the same time.
 //! - `layout` decides the row key and the columns.
-//! - `write` writes the job file, `query` the SQL.
+//! - `notes` tells what is unusual about the files. `write` writes the job file, `query` the SQL, both of a `draft`.
 
 pub(crate) mod day_time;
+pub(crate) mod draft;
 pub(crate) mod entity;
 pub(crate) mod error;
 pub(crate) mod facts;
 pub(crate) mod files;
 pub(crate) mod identifier;
 pub(crate) mod layout;
+pub(crate) mod notes;
 pub(crate) mod query;
 pub(crate) mod time;
 pub(crate) mod write;
@@ -23,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use chrono_tz::Tz;
 use tidetable_source::Storage;
+use tidetable_source::sample::Sample;
 
 pub use error::ProposeError;
 pub use files::{as_pattern, is_data};
@@ -31,29 +34,31 @@ pub use layout::quoted;
 
 use crate::file::{Id, Job};
 use crate::project::Project;
+use entity::RowKey;
 use facts::Facts;
 use files::ProposedFiles;
 use layout::Per;
+use time::EventTime;
 
 /// Longest name of a table, so that `_DAY_20180131` can be appended for parts.
 const LONGEST_TABLE: usize = 37;
 
-/// A proposed job.
+/// A proposed job, which is nowhere written yet.
 #[derive(Debug)]
 pub struct Proposal {
-    /// Its name.
+    /// Name of the job, and of its folder below `jobs/`.
     pub job: String,
-    /// The table it fills.
+    /// Name of the table that it fills, which no other job of the project has.
     pub table: String,
-    /// The table's row key.
+    /// Template of the table's row key, as the job file has it.
     pub row_key: String,
     /// The column that tells most generally what was read, such as a meter; `None` if there is none or it is not known.
     pub entity: Option<String>,
-    /// The text of its job.toml.
+    /// The text of its job.toml, with the reasons as comments.
     pub text: String,
-    /// Its queries: file name and text.
+    /// Its queries, each with the name of its file and its text.
     pub queries: Vec<(String, String)>,
-    /// Notes on the file, a sentence each.
+    /// Notes on the files for the user, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -72,21 +77,14 @@ pub fn propose(
     if !Id::Job.allows(job) {
         return Err(ProposeError::BadName { name: job.to_owned() });
     }
+
     let shown = given.join(", ");
     let ProposedFiles { mut patterns, files, unread } = ProposedFiles::find(project, storage, job, given)?;
     let sample = storage.sample_files(&files, zone)?;
     files::leave_out_unlike(&mut patterns, &files, &sample);
+
     let facts = Facts::of(&sample);
-    let mut time = time::find(&sample, &facts, zone);
-    let mut key = entity::find(&facts, &time, &sample.files.path_columns);
-    let poor = key.doubles.count > 0 || !key.ties.is_empty();
-    if poor && !time.is_none() && time.is_year() {
-        let all = time::none(&facts, "years distinguish too few rows: all rows share one time");
-        let whole = entity::find(&facts, &all, &sample.files.path_columns);
-        if whole.doubles.count <= key.doubles.count {
-            (time, key) = (all, whole);
-        }
-    }
+    let (time, key) = time_and_key(&sample, &facts, zone);
     let tells_apart = key.doubles.count * 2 < facts.rows && !(key.entity.is_empty() && key.ties.is_empty());
     if time.is_none() && !tells_apart {
         return Err(ProposeError::NoKey {
@@ -95,9 +93,10 @@ pub fn propose(
             left_out: sample.left_out.clone(),
         });
     }
+
     let plan = layout::plan(&facts, &time, &key);
     let table = table_name(project, job);
-    let draft = write::Draft {
+    let draft = draft::Draft {
         job,
         table: &table,
         given: &shown,
@@ -111,6 +110,7 @@ pub fn propose(
         plan: &plan,
         zone,
     };
+
     let query = query::of(&draft);
     let ending = plan.per.ending().to_lowercase();
     let query_file = format!("{}_{ending}.sql", job.replace(['-', '.'], "_").to_lowercase());
@@ -118,12 +118,27 @@ pub fn propose(
     Ok(Proposal {
         job: job.to_owned(),
         row_key: plan.row_key.clone(),
-        entity: key.entity.first().and_then(|column| facts.columns.get(*column)).map(|column| column.name.clone()),
-        notes: write::notes(&draft),
+        entity: key.entity.first().and_then(|at| facts.column(*at)).map(|column| column.name.clone()),
+        notes: notes::notes(&draft),
         table,
         text,
         queries: vec![(query_file, query.sql)],
     })
+}
+
+/// The event time and the row key. Years that distinguish too few rows are a property, such as a model year: then all rows
+/// share one time, if the key is as good without them.
+fn time_and_key(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> (EventTime, RowKey) {
+    let time = time::find(sample, facts, zone);
+    let key = entity::find(facts, &time, &sample.files.path_columns);
+    let is_poor = key.doubles.count > 0 || !key.ties.is_empty();
+    if !is_poor || time.is_none() || !time.is_year() {
+        return (time, key);
+    }
+
+    let no_time = time::none(facts, "years distinguish too few rows: all rows share one time");
+    let whole = entity::find(facts, &no_time, &sample.files.path_columns);
+    if whole.doubles.count <= key.doubles.count { (no_time, whole) } else { (time, key) }
 }
 
 impl Proposal {
@@ -186,16 +201,16 @@ fn table_name(project: &Project, job: &str) -> String {
     let start = if plain.starts_with(|c: char| c.is_ascii_alphabetic()) { plain } else { format!("T_{plain}") };
     let start: String = start.chars().take(LONGEST_TABLE - 3).collect();
     let others = project.jobs().into_iter().filter(|name| name != job);
-    let taken: Vec<String> = others
-        .filter_map(|name| Job::load(project, &name).ok())
-        .flat_map(|job| {
-            job.tables.into_iter().map(|table| table.spec.name).chain(job.exports.into_iter().map(|export| export.name))
-        })
-        .collect();
+    let mut taken: Vec<String> = Vec::new();
+    for job in others.filter_map(|name| Job::load(project, &name).ok()) {
+        taken.extend(job.tables.into_iter().map(|table| table.spec.name));
+        taken.extend(job.exports.into_iter().map(|export| export.name));
+    }
+
     let exports = [Per::Day, Per::Month, Per::Query].map(Per::ending);
-    let free = |name: &String| {
+    let mut names = std::iter::once(start.clone()).chain((2..100).map(|number| format!("{start}_{number}")));
+    let free = names.find(|name| {
         !taken.contains(name) && !exports.iter().any(|ending| taken.contains(&format!("{name}_{ending}")))
-    };
-    let numbered = (2..100).map(|number| format!("{start}_{number}"));
-    std::iter::once(start.clone()).chain(numbered).find(free).unwrap_or(start)
+    });
+    free.unwrap_or(start)
 }

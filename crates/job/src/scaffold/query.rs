@@ -2,40 +2,46 @@
 
 use tidetable_layout::FieldType;
 
+use crate::scaffold::draft::Draft;
 use crate::scaffold::facts::Column;
 use crate::scaffold::identifier::identifier;
 use crate::scaffold::layout::Per;
-use crate::scaffold::write::Draft;
 
-/// Most columns that are summarised.
 const MEASURES: usize = 4;
 
-/// The query of the export.
 pub(crate) struct Query {
     pub sql: String,
-    /// Whether it is a summary.
     pub summary: bool,
 }
 
+/// Writes the query of a draft.
 pub(crate) fn of(draft: &Draft<'_>) -> Query {
-    let Draft { facts, key, plan, time, table, .. } = draft;
-    let entity: Vec<String> =
-        key.entity.iter().filter_map(|at| facts.columns.get(*at)).map(|column| identifier(column.key_name())).collect();
-    let measures: Vec<&Column> =
-        plan.values.iter().filter_map(|at| facts.columns.get(*at)).filter(|column| measures(column)).collect();
+    let Draft { facts, key, plan, .. } = draft;
+    let entity: Vec<String> = facts.at(&key.entity).map(|column| identifier(column.key_name())).collect();
+    let measures: Vec<&Column> = facts.at(&plan.values).filter(|column| measures(column)).collect();
+
     let summary = plan.often && !measures.is_empty();
-    if !summary {
-        let ties = key.ties.iter().filter_map(|at| facts.columns.get(*at)).map(|column| identifier(column.key_name()));
-        let when = (!time.is_none()).then(|| identifier(&time.name));
-        let order = entity.iter().cloned().chain(when).chain(ties).collect::<Vec<_>>().join(", ");
-        let what = match plan.per {
-            Per::Day => "The readings of one day",
-            Per::Month => "The readings of one month",
-            Per::Query => "All rows",
-        };
-        let sql = format!("-- {what}, in the order of the row keys.\nSELECT * FROM {table} ORDER BY {order}\n");
-        return Query { sql, summary };
-    }
+    let sql = if summary { summary_of(draft, &entity, &measures) } else { readings(draft, entity) };
+    Query { sql, summary }
+}
+
+/// All readings, in the order of their keys.
+fn readings(draft: &Draft<'_>, entity: Vec<String>) -> String {
+    let Draft { facts, key, plan, time, table, .. } = draft;
+    let mut order = entity;
+    order.extend((!time.is_none()).then(|| identifier(&time.name)));
+    order.extend(facts.at(&key.ties).map(|column| identifier(column.key_name())));
+
+    let what = match plan.per {
+        Per::Day => "The readings of one day",
+        Per::Month => "The readings of one month",
+        Per::Query => "All rows",
+    };
+    format!("-- {what}, in the order of the row keys.\nSELECT * FROM {table} ORDER BY {}\n", order.join(", "))
+}
+
+/// One row for each entity, with the range and the mean of its values.
+fn summary_of(draft: &Draft<'_>, entity: &[String], measures: &[&Column]) -> String {
     let each = if entity.is_empty() { String::new() } else { format!(" per {}", key_names(draft)) };
     let mut sql =
         format!("-- One row{each}: the number of readings of the day, and the range and mean of its values.\n");
@@ -43,33 +49,30 @@ pub(crate) fn of(draft: &Draft<'_>) -> Query {
         let others: Vec<_> = measures.iter().skip(MEASURES).map(|column| column.name.as_str()).collect();
         sql.push_str(&format!("-- Left out here: {}.\n", others.join(", ").replace(['\n', '\r'], " ")));
     }
+
     sql.push_str("SELECT\n");
-    for name in &entity {
+    for name in entity {
         sql.push_str(&format!("  {name},\n"));
     }
     sql.push_str("  COUNT(*) AS readings");
     for column in measures.iter().take(MEASURES) {
         let name = identifier(&column.name);
-        let alias = |what: &str| identifier(&format!("{what}_{}", column.name));
-        sql.push_str(&format!(
-            ",\n  MIN({name}) AS {},\n  AVG({name}) AS {},\n  MAX({name}) AS {}",
-            alias("min"),
-            alias("avg"),
-            alias("max")
-        ));
+        let [min, avg, max] = ["min", "avg", "max"].map(|what| identifier(&format!("{what}_{}", column.name)));
+        sql.push_str(&format!(",\n  MIN({name}) AS {min},\n  AVG({name}) AS {avg},\n  MAX({name}) AS {max}"));
     }
-    sql.push_str(&format!("\nFROM {table}\n"));
+
+    sql.push_str(&format!("\nFROM {}\n", draft.table));
     if !entity.is_empty() {
         let list = entity.join(", ");
         sql.push_str(&format!("GROUP BY {list}\nORDER BY {list}\n"));
     }
-    Query { sql, summary }
+    sql
 }
 
+/// The columns of the entity, in a sentence on one line.
 fn key_names(draft: &Draft<'_>) -> String {
-    let names =
-        draft.key.entity.iter().filter_map(|at| draft.facts.columns.get(*at)).map(|column| column.name.as_str());
-    names.collect::<Vec<_>>().join(" and ").replace(['\n', '\r'], " ")
+    let names: Vec<_> = draft.facts.at(&draft.key.entity).map(|column| column.name.as_str()).collect();
+    names.join(" and ").replace(['\n', '\r'], " ")
 }
 
 /// Whether it has numbers that are neither names nor parts of a date.

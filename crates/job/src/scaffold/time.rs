@@ -3,26 +3,26 @@
 use chrono::{DateTime, Datelike, NaiveDate};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
-use tidetable_layout::time::{DAY, HOUR, LocalOffset, SECOND};
+use tidetable_layout::time::{DAY, LocalOffset, SECOND};
 use tidetable_source::sample::Sample;
 
 use crate::scaffold::day_time::DayTime;
 use crate::scaffold::facts::{Column, Facts, MONTHS};
 use crate::scaffold::identifier::identifier;
 
-/// The event time of each row.
+/// The event time of each row of a sample, and how a job derives it.
 #[derive(Debug)]
 pub(crate) struct EventTime {
     pub name: String,
-    /// SQL that derives it.
+    /// SQL that derives it; `None` if it is a column of the file.
     pub derive: Option<String>,
-    /// Columns that it makes redundant.
+    /// Columns that it makes redundant, so that they are not stored.
     pub parts: Vec<usize>,
-    /// Microseconds since the epoch.
+    /// Microseconds since the epoch by row; `None` for null.
     pub micros: Vec<Option<i64>>,
     /// Rows that are rejected because a clock change skips their local time.
     pub skipped: usize,
-    /// Why it was chosen.
+    /// Why it was chosen, as a comment says it.
     pub why: String,
 }
 
@@ -32,17 +32,23 @@ impl EventTime {
         self.derive.as_deref() == Some(NO_TIME)
     }
 
-    /// Rows whose time is null.
+    /// Rows whose time is null in the file, which lie in no window.
     pub fn nulls(&self) -> usize {
         self.micros.iter().filter(|micros| micros.is_none()).count() - self.skipped
     }
 
     /// Whether it only distinguishes years; with many rows of few times it is a property, such as a model year.
     pub fn is_year(&self) -> bool {
-        let year = |micros: i64| {
-            DateTime::from_timestamp_micros(micros).is_some_and(|time| time.ordinal() == 1 && micros % DAY == 0)
-        };
-        self.micros.iter().flatten().copied().all(year)
+        let mut times = self.micros.iter().flatten();
+        times.all(|micros| {
+            let time = DateTime::from_timestamp_micros(*micros);
+            time.is_some_and(|time| time.ordinal() == 1 && micros % DAY == 0)
+        })
+    }
+
+    /// Whether all times are whole multiples of `size` microseconds since the epoch.
+    pub fn are_multiples_of(&self, size: i64) -> bool {
+        self.micros.iter().flatten().all(|micros| micros % size == 0)
     }
 
     /// Whether a row is from before 1970, which cell timestamps cannot express.
@@ -54,7 +60,7 @@ impl EventTime {
 /// The constant time of rows without one.
 const NO_TIME: &str = "to_timestamp_seconds(0)";
 
-/// Numbers that are probably years.
+/// Numbers that are probably years, and whose times fit into nanoseconds.
 const YEARS: std::ops::Range<i64> = 1678..2262;
 
 /// Names that are most likely the event time.
@@ -84,23 +90,20 @@ pub(crate) fn none(facts: &Facts, why: &str) -> EventTime {
 
 /// Timestamp columns: the best one, and others as fallback where it is null.
 fn of_moments(facts: &Facts) -> Option<EventTime> {
-    let mut found: Vec<(usize, &Column)> = facts
-        .columns
-        .iter()
-        .enumerate()
-        .filter(|(_, column)| column.kind == FieldType::Timestamp && column.nulls < facts.rows)
-        .collect();
-    let likely = |column: &Column| column.words().iter().any(|word| FIRST.contains(&word.as_str()));
-    found.sort_by_key(|(at, column)| (column.nulls, !likely(column), std::cmp::Reverse(column.distinct), *at));
-    let (_, best) = found.first()?;
+    let moments = facts.columns.iter().filter(|column| column.kind == FieldType::Timestamp);
+    let mut found: Vec<&Column> = moments.filter(|column| column.nulls < facts.rows).collect();
+    // Of equal ones the first in the file.
+    found.sort_by_key(|column| (column.nulls, !is_likely(column), std::cmp::Reverse(column.distinct)));
+    let best = *found.first()?;
     let others = found.len() > 1;
     if best.nulls == 0 {
         let why = if others { "in every row, and with the likeliest name" } else { "the only column with times" };
         return Some(alone(best, why));
     }
+
     let mut micros = best.whole.clone();
-    let mut used = vec![*best];
-    for (_, column) in found.iter().skip(1) {
+    let mut used = vec![best];
+    for column in found.iter().skip(1) {
         let filled: Vec<_> = micros.iter().zip(&column.whole).map(|(first, second)| first.or(*second)).collect();
         if filled != micros {
             micros = filled;
@@ -110,6 +113,7 @@ fn of_moments(facts: &Facts) -> Option<EventTime> {
     if used.len() == 1 {
         return Some(alone(best, "the fullest column with times"));
     }
+
     let names: Vec<_> = used.iter().map(|column| identifier(&column.name)).collect();
     let why = "no column has a time in every row: the first that is not null";
     Some(EventTime {
@@ -122,6 +126,12 @@ fn of_moments(facts: &Facts) -> Option<EventTime> {
     })
 }
 
+/// Whether a column has a name that is most likely the event time.
+fn is_likely(column: &Column) -> bool {
+    column.words().iter().any(|word| FIRST.contains(&word.as_str()))
+}
+
+/// The event time that one column has.
 fn alone(column: &Column, why: &str) -> EventTime {
     let micros = match column.kind {
         FieldType::Date => column.whole.iter().map(|day| day.and_then(|day| day.checked_mul(DAY))).collect(),
@@ -146,29 +156,28 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     let (day_at, day) = whole_column(facts, |column| column.kind == FieldType::Date)?;
     let start = format!("cast(date_part('epoch', {}) as bigint)", identifier(&day.name));
     if let Some((clock_at, clock)) = whole_column(facts, |column| column.clock.is_some())
-        && let Some(DayTime { micros, sql, has_fraction }) = &clock.clock
+        && let Some(DayTime { micros: clocks, sql, has_fraction }) = &clock.clock
     {
-        let moment = |(day, micros): (&Option<i64>, &Option<i64>)| Some((*day)?.checked_mul(DAY)? + (*micros)?);
-        let micros = day.whole.iter().zip(micros).map(moment).collect();
-        let why = "a day and a time of day, put together";
-        let parts = vec![day_at, clock_at];
+        let mut micros = Vec::with_capacity(facts.rows);
+        for (day, clock) in day.whole.iter().zip(clocks) {
+            let start = day.and_then(|day| day.checked_mul(DAY));
+            micros.push(start.zip(*clock).map(|(start, clock)| start + clock));
+        }
         let local = match has_fraction {
             true => format!("to_timestamp_micros(1000000 * {start} + {sql})"),
             false => format!("to_timestamp_seconds({start} + {sql})"),
         };
-        return Some(made(facts, parts, local, micros, zone, why));
+        let parts = vec![day_at, clock_at];
+        return Some(made(facts, parts, local, micros, zone, "a day and a time of day, put together"));
     }
+
     let hour = named(facts, &["hour", "hr", "hora", "heure", "stunde"], 0..25);
     let minute = named(facts, &["minute", "min"], 0..60);
     let (hour_at, hour) = hour?;
     let mut parts = vec![day_at, hour_at];
     let mut seconds = format!("{start} + 3600 * {}", identifier(&hour.name));
-    let mut micros: Vec<_> = day
-        .whole
-        .iter()
-        .zip(&hour.whole)
-        .map(|(day, hour)| Some((*day)?.checked_mul(DAY)? + (*hour)? * HOUR))
-        .collect();
+    let mut micros: Vec<_> = day.whole.iter().map(|day| day.and_then(|day| day.checked_mul(DAY))).collect();
+    add(&mut micros, hour, 3600);
     if let Some((at, minute)) = minute {
         seconds.push_str(&format!(" + 60 * {}", identifier(&minute.name)));
         add(&mut micros, minute, 60);
@@ -176,6 +185,43 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     }
     let local = format!("to_timestamp_seconds({seconds})");
     Some(made(facts, parts, local, micros, zone, "a day and an hour, put together"))
+}
+
+/// The columns of which a date is made.
+struct DateParts<'f> {
+    year: &'f Column,
+    /// The month, or 1 if there is none.
+    month: Option<&'f Column>,
+    /// The quarter, instead of a month.
+    quarter: Option<&'f Column>,
+    day: Option<&'f Column>,
+}
+
+impl DateParts<'_> {
+    fn sql(&self) -> String {
+        let month = match self.quarter {
+            Some(quarter) => format!("{} * 3 - 2", number(quarter)),
+            None => self.month.map_or("1".to_owned(), number),
+        };
+        let day = self.day.map_or("1".to_owned(), number);
+        format!("make_date({}, {month}, {day})", number(self.year))
+    }
+
+    /// The start of the date of a row, in microseconds since the epoch; `None` if there is no such date.
+    fn micros(&self, row: usize) -> Option<i64> {
+        let month = match self.quarter {
+            Some(quarter) => whole_at(quarter, row)? * 3 - 2,
+            None => self.month.map_or(Some(1), |month| whole_at(month, row))?,
+        };
+        let day = self.day.map_or(Some(1), |day| whole_at(day, row))?;
+        let year = i32::try_from(whole_at(self.year, row)?).ok()?;
+        let date = NaiveDate::from_ymd_opt(year, u32::try_from(month).ok()?, u32::try_from(day).ok()?)?;
+        Some(date.and_hms_opt(0, 0, 0)?.and_utc().timestamp_micros())
+    }
+}
+
+fn whole_at(column: &Column, row: usize) -> Option<i64> {
+    column.whole.get(row).copied().flatten()
 }
 
 /// Columns named year, month and day, possibly hour, minute and second; or a year with or without a month.
@@ -186,29 +232,15 @@ fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     let day = named(facts, &["day", "dy", "dd", "mday"], 1..32).filter(|_| month.is_some());
     let mut parts = vec![year_at];
     parts.extend(month.iter().chain(&quarter).chain(&day).map(|(at, _)| *at));
-    let month = month.map(|(_, month)| month);
-    let ints = [Some(year), month, day.map(|(_, day)| day)];
-    let mut args = ints.map(|part| part.map_or("1".to_owned(), number));
-    if let Some((_, quarter)) = quarter {
-        args[1] = format!("{} * 3 - 2", number(quarter));
-    }
-    let mut seconds = format!("cast(date_part('epoch', make_date({})) as bigint)", args.join(", "));
-    let mut micros: Vec<Option<i64>> = (0..facts.rows)
-        .map(|row| {
-            let part = |column: &Column| column.whole.get(row).copied().flatten();
-            let day = day.map_or(Some(1), |(_, day)| part(day))?;
-            let month = match quarter {
-                Some((_, quarter)) => part(quarter)? * 3 - 2,
-                None => month.map_or(Some(1), part)?,
-            };
-            let (year, month, day) =
-                (i32::try_from(part(year)?).ok()?, u32::try_from(month).ok()?, u32::try_from(day).ok()?);
-            Some(NaiveDate::from_ymd_opt(year, month, day)?.and_hms_opt(0, 0, 0)?.and_utc().timestamp_micros())
-        })
-        .collect();
+
+    let [month, quarter, day] = [month, quarter, day].map(|found| found.map(|(_, column)| column));
+    let date = DateParts { year, month, quarter, day };
+    let mut seconds = format!("cast(date_part('epoch', {}) as bigint)", date.sql());
+    let mut micros: Vec<Option<i64>> = (0..facts.rows).map(|row| date.micros(row)).collect();
     if micros.iter().any(Option::is_none) {
         return None;
     }
+
     for (names, range, size) in
         [(["hour", "hr", "hh"], 0..25, 3600), (["minute", "min", "mi"], 0..60, 60), (["second", "sec", "ss"], 0..60, 1)]
     {
@@ -229,16 +261,19 @@ fn of_epoch(sample: &Sample, facts: &Facts) -> Option<EventTime> {
     if !column.whole.is_sorted() && !column.whole.is_sorted_by(|a, b| a >= b) {
         return None;
     }
-    let scale = |value: i64| match unit {
-        "s" => value.checked_mul(SECOND),
-        "ms" => value.checked_mul(1000),
-        "us" => Some(value),
-        _ => Some(value.div_euclid(1000)),
-    };
-    let micros = column.whole.iter().map(|value| scale((*value)?)).collect();
+    let mut micros = Vec::with_capacity(column.whole.len());
+    for value in &column.whole {
+        micros.push(value.and_then(|value| match unit {
+            "s" => value.checked_mul(SECOND),
+            "ms" => value.checked_mul(1000),
+            "us" => Some(value),
+            _ => Some(value.div_euclid(1000)),
+        }));
+    }
     Some(EventTime { micros, ..alone(column, "its numbers have the magnitude of times since the epoch") })
 }
 
+/// Adds the values of a column to times, each of so many seconds.
 fn add(micros: &mut [Option<i64>], column: &Column, seconds: i64) {
     for (moment, part) in micros.iter_mut().zip(&column.whole) {
         *moment = moment.zip(*part).map(|(moment, part)| moment + part * seconds * SECOND);
@@ -256,17 +291,19 @@ fn made(
 ) -> EventTime {
     let (derive, micros) = match zone.filter(|zone| *zone != Tz::UTC) {
         Some(zone) => {
-            let moment = |local: Option<i64>| {
-                let written = DateTime::from_timestamp_micros(local?)?.naive_utc();
-                Some(local? - i64::from(LocalOffset::resolve(&zone, &written).offset()?) * SECOND)
-            };
-            let moments = micros.iter().map(|local| moment(*local)).collect();
+            let moments = micros.iter().map(|local| instant(zone, (*local)?)).collect();
             (format!("{local} at time zone '{}'", zone.name()), moments)
         }
         None => (local, micros),
     };
     let skipped = micros.iter().filter(|micros| micros.is_none()).count();
     EventTime { name: free_name(facts, "ts"), derive: Some(derive), parts, micros, skipped, why: why.to_owned() }
+}
+
+/// The instant of a local time, both in microseconds since the epoch; `None` where a clock change skips it.
+fn instant(zone: Tz, local: i64) -> Option<i64> {
+    let written = DateTime::from_timestamp_micros(local)?.naive_utc();
+    Some(local - i64::from(LocalOffset::resolve(&zone, &written).offset()?) * SECOND)
 }
 
 /// SQL for the number of a year, month or day.
@@ -287,13 +324,14 @@ fn named<'f>(facts: &'f Facts, names: &[&str], range: std::ops::Range<i64>) -> O
     })
 }
 
+/// The first column without nulls of which `fits` is true, with its place.
 fn whole_column(facts: &Facts, fits: impl Fn(&Column) -> bool) -> Option<(usize, &Column)> {
     facts.columns.iter().enumerate().find(|(_, column)| column.nulls == 0 && fits(column))
 }
 
 /// `wanted`, or a similar name that no column has.
 fn free_name(facts: &Facts, wanted: &str) -> String {
-    let taken = |name: &str| facts.position(name).is_some();
     let others = ["event_time", "moment", "row_time"].into_iter();
-    std::iter::once(wanted).chain(others).find(|name| !taken(name)).unwrap_or("event_time_").to_owned()
+    let mut names = std::iter::once(wanted).chain(others);
+    names.find(|name| facts.position(name).is_none()).unwrap_or("event_time_").to_owned()
 }

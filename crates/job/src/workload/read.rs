@@ -16,25 +16,25 @@ const DRAW: usize = 200;
 /// Most parameters that a query may draw: each is planned and measured.
 const MOST_DRAWS: i64 = 10_000;
 
-/// What a table will be asked.
+/// What a table will be asked, and how much data there will be: by it the advisor compares layouts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
-    /// What nodes are sized for.
+    /// What nodes are sized for: short waits, or much work.
     pub goal: Goal,
-    /// Clusters that hold the data.
+    /// Clusters that hold the data, each as a whole.
     pub clusters: u32,
     /// How long data is kept, microseconds; `None` for as long as what was measured.
     pub keep: Option<i64>,
-    /// How much there will be.
+    /// How much data there will be, compared with what was measured.
     pub scale: Scale,
     /// What is asked, in the order of the file.
     pub queries: Vec<Query>,
 }
 
-/// What nodes are sized for.
+/// What nodes are sized for, which decides how much of their CPU may be used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Goal {
-    /// Short waits: part of the CPU stays idle.
+    /// Short waits: a part of the CPU stays idle.
     #[default]
     Latency,
     /// Much work: nodes are loaded as far as Bigtable recommends.
@@ -44,42 +44,42 @@ pub enum Goal {
 /// How much more there will be than what was measured.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scale {
-    /// Different values of columns.
+    /// Different values of columns, each with how many there will be.
     pub entities: Vec<(String, f64)>,
-    /// Microseconds between two readings of an entity.
+    /// Microseconds between two readings of an entity; `None` for as in the sample.
     pub every: Option<i64>,
-    /// Source rows a second.
+    /// Source rows a second, on average; `None` for as in the sample.
     pub rows_per_second: Option<f64>,
 }
 
 /// A query that is asked again and again with other parameters, and what it may cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// Its key in the file.
+    /// Key of the query in the workload file, by which reports name it.
     pub name: String,
-    /// How often it is asked.
+    /// How often it is asked on average, by all clients together.
     pub per_second: f64,
-    /// SQL with `$name` for parameters.
+    /// SQL for the rows that it wants, with `$name` for parameters.
     pub predicate: String,
-    /// Where the parameters come from.
+    /// Where the parameters come from, each set of which is one question.
     pub params: Params,
-    /// The columns it wants; all if empty.
+    /// The columns that it wants; all if empty.
     pub columns: Vec<String>,
-    /// Whether it wants the newest first.
+    /// Whether it wants the newest first, and so reads in that order.
     pub newest: bool,
-    /// Most records it wants.
+    /// Most records that it wants; `None` for all.
     pub limit: Option<u64>,
     /// Whether it must see the rows it reads at one moment.
     pub atomic: bool,
     /// `sum`, `min` or `max`, if it wants nothing but this of the values.
     pub aggregate: Option<&'static str>,
-    /// The worst it may need.
+    /// The worst that it may need; `None` if any plan will do.
     pub must: Option<Need>,
-    /// Byte range of its predicate in the file.
+    /// Byte range of its predicate in the file, to underline it.
     pub at: Range<usize>,
 }
 
-/// Where parameters come from.
+/// Where the parameters of a query come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Params {
     /// Rows that are measured: a parameter is the column of its name, or the event time at the start of its `second`,
@@ -87,7 +87,7 @@ pub enum Params {
     Data {
         /// How many rows are drawn, each giving one set of parameters.
         draw: usize,
-        /// Another number draws others.
+        /// Seed of the draw: another number draws other rows.
         seed: u64,
         /// At most this much older than the newest row, microseconds.
         age: Option<i64>,
@@ -108,7 +108,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// Its name in files and output.
+    /// Its name in workload files and in output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Point => "point",
@@ -213,7 +213,6 @@ fn query(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<Query> {
     })
 }
 
-/// Draws of the data, or lists.
 fn params(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Params {
     let named = fields.named("params");
     if !named.iter().any(|named| named.value.get_ref().is_array()) {
@@ -244,7 +243,6 @@ fn params(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Params {
     Params::Lists(lists)
 }
 
-/// A value as an SQL literal.
 fn literal(value: &DeValue<'_>) -> Option<String> {
     if let Some(text) = value.as_str() {
         return Some(format!("'{}'", text.replace('\'', "''")));
@@ -278,7 +276,6 @@ fn age(text: &str) -> Option<i64> {
     (number > 0).then_some(number * micros)
 }
 
-/// A number that is not negative.
 fn number(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &'static str) -> Option<f64> {
     let value = fields.value(key)?;
     let number = positive(value.get_ref()).or_else(|| zero(value.get_ref()));

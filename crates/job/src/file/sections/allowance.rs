@@ -9,9 +9,9 @@ use crate::file::problem::Mistake;
 /// A rule that is silenced, for a table or for the job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowance {
-    /// Id of the rule, as written.
+    /// Id of the rule of `tidetable lint`, as written.
     pub rule: String,
-    /// Why it does not hold here.
+    /// Why it does not hold here, in the words of the author.
     pub reason: String,
     /// Byte range of the id in the job file.
     pub at: Range<usize>,

@@ -6,15 +6,15 @@ use crate::file::fields::{Fields, Reader};
 use crate::file::problem::Mistake;
 use crate::size::parse_age;
 
-/// Which missed runs are made up for.
+/// Which runs are made up for that were due while the scheduler was off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CatchUp {
     /// The last one: a run loads all that is new.
     #[default]
     Latest,
-    /// Each, in order.
+    /// Each missed run, in order, as of its own time.
     All,
-    /// None.
+    /// No missed run: the next one is the next that is due.
     None,
 }
 

@@ -15,40 +15,40 @@ use crate::file::words::nearest;
 /// A rule set that a part must satisfy before it is published.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
-    /// Its key in the job file.
+    /// Key of the check in the job file, by which messages and records name it.
     pub name: String,
     /// The table or export of the job that it checks.
     pub on: String,
-    /// What a failure means.
+    /// What a failure means: whether the part is published all the same.
     pub severity: Severity,
     /// What must hold; one that does not hold fails the check.
     pub rules: Vec<Rule>,
 }
 
-/// A rule of a check.
+/// A rule of a check, asked of each part before it is published.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rule {
-    /// The column holds no null.
+    /// No row has a null in the column of this name.
     NotNull(String),
     /// No two rows have equal values in these columns.
     Unique(Vec<String>),
     /// The column lies within limits, written as SQL literals.
     Range {
-        /// The column of the table or export.
+        /// Name of the column of the table or export.
         column: String,
         /// Least value allowed, as a SQL literal; `None` for no limit.
         min: Option<String>,
         /// Greatest value allowed, as a SQL literal; `None` for no limit.
         max: Option<String>,
     },
-    /// The number of rows lies within limits.
+    /// The number of rows of the part lies within limits.
     Rows {
         /// Least number of rows; `None` for no limit.
         min: Option<i64>,
         /// Greatest number of rows; `None` for no limit.
         max: Option<i64>,
     },
-    /// The query returns no row.
+    /// The SQL of this text, which finds bad rows, returns no row.
     Query(String),
 }
 

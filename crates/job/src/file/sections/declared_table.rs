@@ -8,20 +8,20 @@ use crate::file::places::TablePlaces;
 use crate::file::sections::allowance::Allowance;
 use crate::file::sections::source::Source;
 
-/// A table of a job.
+/// A table of a job, with its layout compiled for the columns that it reads.
 #[derive(Debug, Clone)]
 pub struct Table {
-    /// The layout as the file declares it.
+    /// The layout as the file declares it, with columns by name.
     pub spec: TableSpec,
-    /// What it is made from.
+    /// The source or the query that its rows come from.
     pub from: TableInput,
-    /// Its `where` expression; `None` takes all rows.
+    /// Its `where` expression as written; `None` takes all rows.
     pub predicate: Option<String>,
-    /// The `where` expression, compiled.
+    /// The `where` expression, compiled for the columns that it reads.
     pub preparation: Preparation,
     /// Garbage-collection rules in the syntax of cbt: (family, rule), for families that have one.
     pub gc: Vec<(String, String)>,
-    /// The layout compiled against the source's columns.
+    /// The layout, compiled for the columns of the source or of the query.
     pub layout: Layout,
     /// Rules of schema design that do not hold for it.
     pub allowances: Vec<Allowance>,
@@ -43,16 +43,16 @@ impl Table {
     }
 }
 
-/// What a table is made from.
+/// What a table is made from: files, or other tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableInput {
-    /// The source of this name.
+    /// The source of this name, which the job declares.
     Source(String),
     /// The records of tables of the job that are declared before it.
     Query {
         /// The SQL text, checked against the tables before it.
         sql: String,
-        /// Columns it returns and tables it reads.
+        /// Columns that the query returns, and tables that it reads.
         shape: QueryShape,
     },
 }

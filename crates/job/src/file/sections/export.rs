@@ -16,20 +16,20 @@ use crate::file::names::Id;
 use crate::file::problem::Mistake;
 use crate::size::{parse_age, parse_size};
 
-/// A published query of a job.
+/// A published query of a job, of which each period is a part.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Export {
-    /// Its key in the job file.
+    /// Key of the export in the job file, by which SQL and messages name it.
     pub name: String,
-    /// What one part covers.
+    /// What one part covers: a day, an hour, a month, or all rows.
     pub per: Per,
-    /// Template of the names of parts.
+    /// Template of the names of parts, which are paths below `exports/`.
     pub name_template: TimeTemplate,
     /// The format of its files. Those that hold cells rather than rows need `per = "query"`.
     pub format: FileFormat,
     /// What a part does to the one before of the same name.
     pub mode: ExportMode,
-    /// Columns that identify a row, for [`ExportMode::Upsert`].
+    /// Columns that identify a row, for [`ExportMode::Upsert`]; empty for other modes.
     pub keys: Vec<String>,
     /// Bytes after which a part continues in another file.
     pub file_size: u64,
@@ -37,7 +37,7 @@ pub struct Export {
     pub delta: bool,
     /// The name of the column of the day that files have where the query lacks it; `None` without `day_column`.
     pub day_column: Option<String>,
-    /// Whether decimals are doubles in the files.
+    /// Whether decimals are doubles in the files, for readers that know no decimals.
     pub float_decimals: bool,
     /// How long files that were replaced stay for readers of older versions of the Delta log, microseconds.
     pub delta_retention: i64,
@@ -95,7 +95,7 @@ impl Export {
     }
 }
 
-/// What a part does to the one before.
+/// What a part does to the one of the same name that was published before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ExportMode {
     /// The part holds the rows of this run alone.
@@ -186,7 +186,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
     (reader.count() == before).then_some(export)
 }
 
-/// Bytes after which another file begins.
+/// Bytes after which another file begins; only for formats that hold rows.
 fn file_size(reader: &mut Reader<'_>, fields: &Fields<'_>, format: FileFormat) -> u64 {
     let Some(text) = fields.text(reader, "file_size") else { return FILE_SIZE };
     if !format.holds_rows() {
@@ -218,7 +218,7 @@ fn day_column(reader: &mut Reader<'_>, fields: &Fields<'_>, template: &TimeTempl
     Some(name.to_owned())
 }
 
-/// How long replaced files stay, microseconds.
+/// How long replaced files stay for readers of the Delta log, in microseconds.
 fn delta_retention(reader: &mut Reader<'_>, fields: &Fields<'_>, delta: bool) -> i64 {
     let Some(text) = fields.text(reader, "delta_retention") else { return DELTA_RETENTION };
     if !delta {

@@ -10,15 +10,14 @@ use crate::file::keys::{HOOKS, JOB, METRICS};
 use crate::file::problem::Mistake;
 use crate::file::sections::storage::{SettingValue, elsewhere};
 
-/// Default timeout of a hook.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Commands that follow a run.
+/// Commands that follow a run, and a URL that is told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hooks {
     /// Kind, and the program with its arguments; at most one of each kind.
     pub commands: Vec<(HookKind, Vec<String>)>,
-    /// Timeout of each command.
+    /// Timeout of each command, after which it is killed.
     pub timeout: Duration,
     /// A URL requested after each run: as it is after a good run, with `/fail` appended otherwise.
     pub heartbeat: Option<SettingValue>,
@@ -37,22 +36,22 @@ pub enum HookKind {
     Success,
     /// All was done, but rows were rejected or a check of severity `warn` failed.
     Warning,
-    /// The run failed, or parts are not published.
+    /// The run failed, or parts of it are not published.
     Failure,
-    /// The run was interrupted.
+    /// The run was interrupted before all was done.
     Interrupt,
-    /// Every run, after the others.
+    /// Every run that began, after the other hooks.
     Finish,
     /// The run did not begin: invalid job file, or another run holds the lock.
     Error,
 }
 
 impl HookKind {
-    /// In the order in which they run.
+    /// All kinds, in the order in which they run.
     pub const ALL: [Self; 6] =
         [Self::Success, Self::Warning, Self::Failure, Self::Interrupt, Self::Finish, Self::Error];
 
-    /// Its key in the job file.
+    /// Key of the kind in `[hooks]` of the job file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -65,11 +64,12 @@ impl HookKind {
     }
 }
 
-/// Reads `[hooks]`; empty without it.
+/// Reads `[hooks]`; without it there are no commands and no heartbeat.
 pub(crate) fn hooks(reader: &mut Reader<'_>, job: &Fields<'_>) -> Hooks {
     let mut hooks = Hooks::default();
     let Some(value) = job.value("hooks") else { return hooks };
     let Some(fields) = Fields::of_value(reader, &HOOKS, value, job.key_at("hooks")) else { return hooks };
+
     for kind in HookKind::ALL {
         let words: Vec<String> = fields.texts(reader, kind.name()).iter().map(Text::owned).collect();
         if words.first().is_some_and(|program| !program.is_empty()) {
@@ -78,12 +78,14 @@ pub(crate) fn hooks(reader: &mut Reader<'_>, job: &Fields<'_>) -> Hooks {
             reader.refuse(fields.value_at(kind.name()), Mistake::NoProgram { key: kind.name() });
         }
     }
+
     if let Some(text) = fields.text(reader, "timeout") {
         match seconds(text.value) {
             Some(timeout) => hooks.timeout = timeout,
             None => reader.refuse(text.at.clone(), Mistake::Timeout { value: text.owned() }),
         }
     }
+
     hooks.heartbeat = fields.value("heartbeat").and_then(|value| match value.get_ref().as_str() {
         Some(url) if is_http(url) => Some(SettingValue::Plain(url.to_owned())),
         Some(_) => {
@@ -95,14 +97,14 @@ pub(crate) fn hooks(reader: &mut Reader<'_>, job: &Fields<'_>) -> Hooks {
     hooks
 }
 
-/// Where a job tells of its runs.
+/// Where a job tells of its runs, even if the job file has mistakes elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reporting {
-    /// The name of the job.
+    /// Name of the job, or of its file if that cannot be read.
     pub job: String,
-    /// Its commands and its heartbeat.
+    /// The commands and the heartbeat of the job.
     pub hooks: Hooks,
-    /// Its file of metrics, relative to the project.
+    /// The file of its metrics, relative to the project; `None` without `[metrics]`.
     pub metrics: Option<PathBuf>,
 }
 
@@ -127,13 +129,12 @@ impl Reporting {
 
 /// The lines of a section from its heading to the next one.
 fn section<'a>(text: &'a str, heading: &str) -> Option<&'a str> {
-    let starts = |line: &str| line.trim_start().starts_with('[');
     let mut begin = None;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         match begin {
             None if line.trim_start().starts_with(heading) => begin = Some(at),
-            Some(begin) if starts(line) => return text.get(begin..at),
+            Some(begin) if line.trim_start().starts_with('[') => return text.get(begin..at),
             _ => {}
         }
         at += line.len();

@@ -21,10 +21,9 @@ use crate::file::keys::MESSAGE;
 use crate::file::problem::Mistake;
 use crate::file::words::nearest;
 
-/// The messages of a job.
+/// The messages of a job, each compiled once for each source that uses it.
 #[derive(Debug)]
 pub(crate) struct Messages {
-    /// `None` for an invalid one.
     declared: Vec<(String, Option<Declared>)>,
     /// Compiled messages by (message, source); a mistake is reported once.
     made: HashMap<(String, String), Option<MessageSpec>>,
@@ -32,7 +31,6 @@ pub(crate) struct Messages {
 
 #[derive(Debug)]
 struct Declared {
-    /// Byte range of the name.
     at: Range<usize>,
     body: Body,
 }
@@ -46,7 +44,6 @@ enum Body {
         message: MessageDescriptor,
         /// A wrapper message with a repeated field of the message, and that field's number.
         list: Option<(String, u32)>,
-        /// Byte range of `proto`.
         at: Range<usize>,
     },
 }
@@ -59,7 +56,6 @@ impl Messages {
         Self { declared, made: HashMap::new() }
     }
 
-    /// The names, for advice.
     pub(crate) fn names(&self) -> Vec<String> {
         self.declared.iter().map(|(name, _)| name.clone()).collect()
     }
@@ -82,9 +78,9 @@ impl Messages {
         }
 
         let declared = self.declared.iter().find(|(declared, _)| declared == name);
-        let is_declared = |name: &str| self.declared.iter().any(|(declared, _)| declared == name);
+        let declared = declared.and_then(|(_, declared)| declared.as_ref());
         let made =
-            declared.and_then(|(_, declared)| declared.as_ref()?.of_source(reader, name, owner, schema, &is_declared));
+            declared.and_then(|declared| declared.of_source(reader, name, owner, schema, &|name| self.has(name)));
         self.made.insert(key, made.clone());
         made
     }
@@ -296,7 +292,6 @@ fn check(text: &str) -> Result<(), protox::Error> {
 
 const GENERATED: &str = "generated.proto";
 
-/// A file in memory.
 struct OneFile(File);
 
 impl protox::file::FileResolver for OneFile {

@@ -9,20 +9,18 @@ use crate::file::problem::Mistake;
 use crate::file::sections::hooks::seconds;
 use crate::file::words::nearest;
 
-/// What `to` is to look like.
 const TARGET: &str = "\"projects/PROJECT/instances/INSTANCE\", with \"/tables/TABLE\" for a table of another name";
-/// What `rate` is to look like.
 const RATE: &str = "rows a second, as \"5000/s\"";
 
 /// How long a failing request is repeated by default.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A table that a run pushes into Bigtable.
+/// A table that a run pushes into Bigtable after it was committed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Push {
-    /// Its key in the job file.
+    /// Key of the push in the job file, by which records name it.
     pub name: String,
-    /// The table of the job.
+    /// Name of the table of the job whose rows are pushed.
     pub table: String,
     /// The instance, or a table of it, by its full name.
     pub to: String,
@@ -32,7 +30,7 @@ pub struct Push {
     pub create: bool,
     /// Whether the table that the rows were pulled from may be written.
     pub to_source: bool,
-    /// At most this many rows a second.
+    /// At most this many rows a second; `None` for as many as are accepted.
     pub rate: Option<f64>,
     /// How long a failing request is repeated without any progress.
     pub patience: Duration,

@@ -19,9 +19,9 @@ const LONGEST_LEASE: Duration = Duration::from_secs(3600);
 /// The root of a project, as its tidetable.toml has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Root {
-    /// Where it lies; `None` for the default.
+    /// Where the store lies, a folder or a bucket; `None` for the default.
     pub place: Option<Location>,
-    /// Settings of the bucket.
+    /// Settings of the bucket, such as its region; empty for a folder.
     pub storage: Vec<StorageSetting>,
     /// How long the lock of a job in a bucket holds without being renewed.
     pub lease: Option<Duration>,
@@ -29,28 +29,28 @@ pub struct Root {
     pub cache: CacheSettings,
 }
 
-/// The cache of a bucket.
+/// The cache of a bucket: blocks of its files on the local disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CacheSettings {
-    /// Its directory; `None` for the default.
+    /// Directory of the cache, relative to the project; `None` for the default.
     pub dir: Option<String>,
-    /// Its size in bytes; `None` for the default.
+    /// Most bytes that the cache takes of the disk; `None` for the default.
     pub size: Option<u64>,
 }
 
 /// The schemes of addresses of schedulers: in clear, and with TLS.
 const SCHEMES: [&str; 2] = ["ballista://", "ballista+tls://"];
 
-/// Other machines, as a tidetable.toml names them.
+/// Other machines that do the work of runs, as a tidetable.toml names them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cluster {
     /// The scheduler that runs send their work to; `None` for runs in their own process.
     pub url: Option<String>,
     /// File with the authority of its certificates, relative to the project; `None` for those of the system.
     pub ca: Option<String>,
-    /// File with the certificate of this machine.
+    /// File with the certificate that this machine shows to the others; `None` without one.
     pub cert: Option<String>,
-    /// File with its private key.
+    /// File with the private key of this certificate, relative to the project.
     pub key: Option<String>,
     /// How long the next answer is waited for; `None` for the default.
     pub timeout: Option<Duration>,

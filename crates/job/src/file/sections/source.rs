@@ -23,21 +23,21 @@ use crate::file::types;
 use crate::file::types::TypeError;
 use crate::file::words::nearest;
 
-/// A source of a job.
+/// A source of a job: files of one kind, and how their rows are read.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// Files, format and columns.
+    /// Where the files are, their format, and the columns to parse.
     pub spec: SourceSpec,
-    /// Derived columns: name and SQL expression.
+    /// Derived columns in file order: name and SQL expression, as written.
     pub derive: Vec<(String, String)>,
-    /// The derived columns, compiled.
+    /// The derived columns, compiled for the columns of the files.
     pub preparation: Preparation,
-    /// Settings of its object stores.
+    /// Settings of the object stores that its files are in.
     pub storage: Vec<StorageSetting>,
 }
 
 impl Source {
-    /// How rows are read, and the derived columns.
+    /// Identifies how rows are read and which columns are derived: tables are rebuilt when it changes.
     pub(crate) fn fingerprint(&self) -> String {
         let SourceSpec { format, csv, columns, time, mode, .. } = &self.spec;
         let columns: Vec<String> = columns
@@ -74,35 +74,14 @@ impl Source {
 impl Source {
     /// Settings that change nothing, because no file of the source has their format: a sentence each.
     pub fn idle_settings(&self) -> Vec<String> {
-        let SourceSpec { name, files, format, each, preset, csv, rejects_nan, .. } = &self.spec;
+        let SourceSpec { name, files, format, each, preset, rejects_nan, .. } = &self.spec;
         let formats: Vec<Option<Format>> = files.iter().map(|file| format.or_else(|| Format::of_name(file))).collect();
         let may_be_csv = formats.iter().any(|format| format.is_none_or(|format| format == Format::Csv));
         let other = formats.iter().flatten().find(|format| **format != Format::Csv);
+
         let mut idle = Vec::new();
         if let Some(other) = other.filter(|_| !may_be_csv) {
-            let default = CsvOptions::default();
-            // Null markers hold for numbers of every format.
-            let set = [
-                ("csv.delimiter", csv.delimiter != default.delimiter),
-                ("csv.quote", csv.quote != default.quote),
-                ("csv.escape", csv.escape != default.escape),
-                ("csv.skip", csv.skip != default.skip),
-                ("csv.header", csv.header != default.header),
-                ("csv.comment", csv.comment != default.comment),
-            ];
-            let names = set.iter().filter(|(_, is_set)| *is_set);
-            idle.extend(
-                names.map(|(key, _)| {
-                    format!("`{key}` of source {name} changes nothing: its files are {}", other.name())
-                }),
-            );
-            let is_text = |column: &ColumnSpec| column.kind == FieldType::Text;
-            if csv.null != default.null && self.spec.columns.iter().all(is_text) {
-                idle.push(format!(
-                    "`csv.null` of source {name} changes nothing: in {} it holds for columns that are not text",
-                    other.name()
-                ));
-            }
+            self.idle_csv_settings(other.name(), &mut idle);
         }
         if other.is_none() && *rejects_nan {
             idle.push(format!("`nan` of source {name} changes nothing: its files are CSV"));
@@ -115,9 +94,32 @@ impl Source {
         }
         idle
     }
+
+    /// Adds the settings of CSV, for a source whose files are all of another format, which is called `format`.
+    fn idle_csv_settings(&self, format: &str, idle: &mut Vec<String>) {
+        let SourceSpec { name, csv, columns, .. } = &self.spec;
+        let default = CsvOptions::default();
+        let settings = [
+            ("csv.delimiter", csv.delimiter != default.delimiter),
+            ("csv.quote", csv.quote != default.quote),
+            ("csv.escape", csv.escape != default.escape),
+            ("csv.skip", csv.skip != default.skip),
+            ("csv.header", csv.header != default.header),
+            ("csv.comment", csv.comment != default.comment),
+        ];
+        for (key, _) in settings.iter().filter(|(_, is_set)| *is_set) {
+            idle.push(format!("`{key}` of source {name} changes nothing: its files are {format}"));
+        }
+
+        // Null markers hold for numbers of every format.
+        if csv.null != default.null && columns.iter().all(|column| column.kind == FieldType::Text) {
+            idle.push(format!(
+                "`csv.null` of source {name} changes nothing: in {format} it holds for columns that are not text"
+            ));
+        }
+    }
 }
 
-/// A source as read; mistakes are noted.
 #[derive(Debug)]
 pub(crate) struct ReadSource {
     pub(crate) spec: SourceSpec,
@@ -127,7 +129,7 @@ pub(crate) struct ReadSource {
     pub(crate) storage: Vec<StorageSetting>,
 }
 
-/// Derived columns.
+/// The columns that a source computes with SQL from those of its files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Derived {
     /// Name and SQL, in file order.
@@ -135,7 +137,7 @@ pub(crate) struct Derived {
     pub(crate) compiled: Option<Derive>,
 }
 
-/// Reads one source.
+/// Reads `[sources.NAME]`, and notes its mistakes; `None` if it is no table.
 pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSource> {
     if !Id::Source.allows(named.name) {
         reader.refuse(named.at.clone(), Mistake::BadName { id: Id::Source, name: named.name.to_owned() });
@@ -151,6 +153,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
     let mode = mode(reader, &fields, &csv);
     let rejects_nan = fields.choice(reader, "nan", &[("null", false), ("reject", true)]);
     let columns = columns(reader, &fields, csv.decimal_comma);
+
     let time = fields.required_text(reader, "time");
     let derived = columns.as_deref().map(|columns| derived(reader, &fields, columns)).unwrap_or_default();
     let declared = columns.as_deref().and_then(|columns| match &derived.compiled {
@@ -158,6 +161,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
         None => derived.written.is_empty().then(|| fields_of(columns)),
     });
     let schema = declared.zip(time.as_ref()).and_then(|(declared, time)| schema(reader, named.name, declared, time));
+
     let spec = SourceSpec {
         name: named.name.to_owned(),
         files,
@@ -172,11 +176,12 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
         mode,
         rejects_nan,
     };
+
     let storage = storage::read(reader, &fields, &spec);
     Some(ReadSource { spec, derived, schema, storage })
 }
 
-/// Parses a time zone.
+/// Parses the name of a time zone of the IANA database, and notes a mistake with the nearest one.
 pub(crate) fn timezone(reader: &mut Reader<'_>, text: &Text<'_>) -> Option<Tz> {
     let zone = text.value.parse().ok();
     if zone.is_none() {
@@ -192,10 +197,12 @@ fn files(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
     if files.is_empty() && fields.value("files").is_some() {
         reader.refuse(fields.value_at("files"), Mistake::Empty { key: "files" });
     }
+
     for file in &files {
         if file.value.is_empty() {
             reader.refuse(file.at.clone(), Mistake::Empty { key: "files" });
         }
+
         let error = match Split::of(file.value) {
             Ok(Split::Bucket { key: "", .. }) => Some(LocationError::without_key(file.value)),
             split => split.err(),
@@ -203,6 +210,7 @@ fn files(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
         if let Some(error) = error {
             reader.refuse(file.at.clone(), Mistake::Place { key: "files", error });
         }
+
         if let Err(error) = TimeTemplate::parse(file.value, &[Placeholder::Day]) {
             reader.refuse(file.within(error.at()), error.into());
         }
@@ -218,6 +226,7 @@ fn csv_options(reader: &mut Reader<'_>, fields: &Fields<'_>) -> CsvOptions {
     let mut options = CsvOptions::default();
     let csv = fields.value("csv").map(|value| (value, fields.key_at("csv")));
     let Some(csv) = csv.and_then(|(value, at)| Fields::of_value(reader, &CSV, value, at)) else { return options };
+
     if let Some(delimiter) = character(reader, &csv, "delimiter") {
         options.delimiter = delimiter;
     }
@@ -228,6 +237,7 @@ fn csv_options(reader: &mut Reader<'_>, fields: &Fields<'_>) -> CsvOptions {
     options.escape = character(reader, &csv, "escape").or(options.escape);
     options.skip = skipped(reader, &csv);
     options.comment = character(reader, &csv, "comment").or(options.comment);
+
     options.header = csv.flag("header").unwrap_or(options.header);
     if csv.has("null") {
         options.null = csv.texts(reader, "null").iter().map(Text::owned).collect();
@@ -237,7 +247,6 @@ fn csv_options(reader: &mut Reader<'_>, fields: &Fields<'_>) -> CsvOptions {
     options
 }
 
-/// The lines before the header.
 fn skipped(reader: &mut Reader<'_>, csv: &Fields<'_>) -> u64 {
     let Some(value) = csv.whole("skip") else { return 0 };
     u64::try_from(value).unwrap_or_else(|_| {
@@ -246,7 +255,6 @@ fn skipped(reader: &mut Reader<'_>, csv: &Fields<'_>) -> u64 {
     })
 }
 
-/// The single ASCII character of `key`.
 fn character(reader: &mut Reader<'_>, csv: &Fields<'_>, key: &'static str) -> Option<u8> {
     let text = csv.text(reader, key)?;
     match *text.value.as_bytes() {
@@ -338,6 +346,7 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>, decimal_comma_of_file: boo
         reader.refuse(named.value.span(), mistake);
         return None;
     }
+
     let fields = Fields::of_value(reader, &COLUMN_TYPE, named.value, named.at.clone())?;
     let format = fields.text(reader, "format");
     let zone = fields.text(reader, "timezone");
@@ -349,24 +358,25 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>, decimal_comma_of_file: boo
             return None;
         }
     };
+
     if format.is_some() && !matches!(kind, FieldType::Timestamp | FieldType::Date) {
-        let mistake = Mistake::KeyForType { key: "format", kind: kind.to_string() };
-        reader.refuse(fields.key_at("format"), mistake);
+        wrong_key(reader, &fields, "format", kind);
     } else if let Some(format) = &format {
         time_format(reader, format, kind);
     }
     if zone.is_some() && kind != FieldType::Timestamp {
-        let mistake = Mistake::KeyForType { key: "timezone", kind: kind.to_string() };
-        reader.refuse(fields.key_at("timezone"), mistake);
+        wrong_key(reader, &fields, "timezone", kind);
     }
     let timezone = zone.and_then(|text| timezone(reader, &text));
+
     let decimal_comma = fields.has("decimal").then(|| fields.choice(reader, "decimal", &[(".", false), (",", true)]));
     let thousands = fields.choice(reader, "thousands", &Thousands::ALL.map(|known| (known.written(), Some(known))));
     for key in ["decimal", "thousands"] {
         if fields.has(key) && !is_number(kind) {
-            reader.refuse(fields.key_at(key), Mistake::KeyForType { key, kind: kind.to_string() });
+            wrong_key(reader, &fields, key, kind);
         }
     }
+
     let is_comma = decimal_comma.unwrap_or(decimal_comma_of_file);
     if thousands.is_some_and(|separator| separator.written() == if is_comma { "," } else { "." }) {
         let value = if is_comma { ',' } else { '.' };
@@ -374,6 +384,11 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>, decimal_comma_of_file: boo
         reader.refuse(fields.value_at("thousands"), mistake);
     }
     Some(ColumnSpec { name, kind, format: format.map(|format| format.owned()), timezone, decimal_comma, thousands })
+}
+
+/// Refuses a key that columns of this type do not have.
+fn wrong_key(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &'static str, kind: FieldType) {
+    reader.refuse(fields.key_at(key), Mistake::KeyForType { key, kind: kind.to_string() });
 }
 
 fn is_number(kind: FieldType) -> bool {
@@ -422,9 +437,11 @@ fn derived(reader: &mut Reader<'_>, fields: &Fields<'_>, columns: &[ColumnSpec])
         derived.written.push((named.name.to_owned(), sql.to_owned()));
         places.push(at);
     }
+
     if derived.written.is_empty() {
         return derived;
     }
+
     match Derive::new(&fields_of(columns), &derived.written) {
         Ok(compiled) => derived.compiled = Some(compiled),
         Err(errors) => {

@@ -7,7 +7,6 @@ use crate::file::keys::{STAGE, STAGES};
 use crate::file::problem::Mistake;
 use crate::file::sections::hooks::seconds;
 
-/// Default wait before the first retry.
 const WAIT: Duration = Duration::from_secs(10);
 /// Waits double up to this, or stay constant if the file gives more.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -17,23 +16,23 @@ const MAX_RETRIES: i64 = 100;
 /// A part of a run that is retried as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Reading the sources and committing their tables.
+    /// Reading the sources of a job, and committing their tables.
     Load,
     /// Running the queries of derived tables, for the windows whose inputs changed.
     Derive,
     /// Running the queries of exports, and publishing the parts that changed.
     Publish,
-    /// Pushing tables into Bigtable.
+    /// Pushing tables of the job into Bigtable.
     Push,
-    /// Merging the SSTs of windows that have many.
+    /// Merging the SSTs of windows that have many of them.
     Compact,
 }
 
 impl Stage {
-    /// In the order in which they run.
+    /// All stages, in the order in which they run.
     pub const ALL: [Self; 5] = [Self::Load, Self::Derive, Self::Publish, Self::Push, Self::Compact];
 
-    /// Its key in the job file.
+    /// Key of the stage in `[stages]` of the job file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Load => "load",
@@ -48,9 +47,9 @@ impl Stage {
 /// How often a stage is retried after a transient error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retries {
-    /// Retries after the first attempt; 0 by default.
+    /// Retries after the first attempt; 0 by default, for errors that may pass only.
     pub retries: u32,
-    /// Wait before the first retry.
+    /// Wait before the first retry; it doubles with each further one.
     pub wait: Duration,
 }
 
@@ -74,14 +73,13 @@ impl Retries {
 pub struct Stages([Retries; Stage::ALL.len()]);
 
 impl Stages {
-    /// The retries of `stage`.
+    /// The retries of `stage`, or the default where the file names none.
     pub fn of(&self, stage: Stage) -> Retries {
         let found = Stage::ALL.iter().zip(self.0).find(|(known, _)| **known == stage);
         found.map(|(_, retries)| retries).unwrap_or_default()
     }
 }
 
-/// Reads `[stages]`; no retries without it.
 pub(crate) fn read(reader: &mut Reader<'_>, job: &Fields<'_>) -> Stages {
     let mut stages = Stages::default();
     let Some(value) = job.value("stages") else { return stages };

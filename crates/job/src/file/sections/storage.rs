@@ -7,10 +7,10 @@ use crate::file::fields::{Fields, Reader};
 use crate::file::keys::{SECRET, STORAGE};
 use crate::file::problem::Mistake;
 
-/// One setting of an object store.
+/// One setting of an object store, under its name in job files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StorageSetting {
-    /// Its key in the job file.
+    /// Key of the setting in the job file.
     pub key: &'static str,
     /// The options of `object_store` that it sets, one for each service that knows it.
     pub options: &'static [&'static str],
@@ -18,7 +18,7 @@ pub struct StorageSetting {
     pub value: SettingValue,
 }
 
-/// The value of a setting.
+/// The value of a setting, or where it is found: secrets never stand in a file of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingValue {
     /// The value as it stands in the job file.
@@ -37,7 +37,6 @@ impl StorageSetting {
     }
 }
 
-/// A kind of object store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     S3,

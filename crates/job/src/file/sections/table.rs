@@ -43,12 +43,19 @@ const ENCODINGS: [(&str, Encoding); 5] = [
 
 const KINDS: [(&str, Merge); 4] = [("sum", Merge::Sum), ("min", Merge::Min), ("max", Merge::Max), ("hll", Merge::Hll)];
 
+/// What a table may read from: the sources of the job, and the tables before it in the file.
+#[derive(Clone, Copy)]
+pub(crate) struct Inputs<'a> {
+    pub(crate) sources: &'a [ReadSource],
+    pub(crate) earlier: &'a [Table],
+}
+
 /// Reads one table and compiles its layout against its input: a source, or tables read before it. `None` if it is
 /// invalid.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     named: &Named<'_>,
-    (sources, earlier): (&[ReadSource], &[Table]),
+    Inputs { sources, earlier }: Inputs<'_>,
     messages: &mut Messages,
     folder: &Path,
 ) -> Option<Table> {
@@ -176,7 +183,6 @@ fn check_timestamps(reader: &mut Reader<'_>, layout: &Layout, places: &TablePlac
     }
 }
 
-/// The `where` filter of the table.
 fn filter(reader: &mut Reader<'_>, predicate: &Text<'_>, schema: &SourceSchema) -> Option<Filter> {
     match Filter::new(&schema.fields, predicate.value) {
         Ok(filter) => Some(filter),
