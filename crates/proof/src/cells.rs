@@ -15,19 +15,19 @@ use crate::finding::{Finding, Result};
 /// Row key, family, qualifier, time with the newest first.
 pub type CellKey = (String, String, String, Reverse<i64>);
 
-/// Cells and their values.
+/// Cells and their values, as clients see them: bytes, in the order of Bigtable.
 pub type Cells = BTreeMap<CellKey, Vec<u8>>;
 
-/// Whether a delete hides a cell.
+/// Whether a delete hides a cell, by the target alone: whether the cell is older is the caller's to know.
 pub fn hides(target: &DeleteTarget, (key, own_family, own, Reverse(time)): &CellKey) -> bool {
-    let is = |text: &str, bytes: &[u8]| text.as_bytes() == bytes;
+    let key = key.as_bytes();
     match target {
-        DeleteTarget::Prefix { prefix } => key.as_bytes().starts_with(prefix),
-        DeleteTarget::Row { key: row } => is(key, row),
-        DeleteTarget::Family { key: row, family } => is(key, row) && family == own_family,
+        DeleteTarget::Prefix { prefix } => key.starts_with(prefix),
+        DeleteTarget::Row { key: row } => key == row,
+        DeleteTarget::Family { key: row, family } => key == row && family == own_family,
         DeleteTarget::Column { key: row, family, qualifier, times } => {
             let inside = times.as_ref().is_none_or(|times| times.contains(time));
-            is(key, row) && family == own_family && is(own, qualifier) && inside
+            key == row && family == own_family && own.as_bytes() == qualifier && inside
         }
     }
 }
@@ -60,8 +60,8 @@ pub fn cells_of_row(snapshot: &Snapshot, key: &str) -> Result<Cells> {
     Ok(cells)
 }
 
+/// Adds the cells of a block, each of which must be new.
 fn read(schema: &StoredSchema, block: &Block, cells: &mut Cells) -> Result<()> {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     for row in 0..block.keys.len() {
         let key = text(&block.keys.get(row));
         let before = cells.len();
@@ -71,6 +71,7 @@ fn read(schema: &StoredSchema, block: &Block, cells: &mut Cells) -> Result<()> {
                     if values.is_null(record) {
                         continue;
                     }
+
                     let qualifier = match (&records.qualifiers, group.qualifier) {
                         (Some(names), QualifierKind::Dynamic) => &names.dictionary[names.codes[record] as usize],
                         _ => column.qualifier.as_slice(),
@@ -85,11 +86,16 @@ fn read(schema: &StoredSchema, block: &Block, cells: &mut Cells) -> Result<()> {
                 }
             }
         }
+
         if cells.len() == before {
             return Err(Finding::new(format!("row {key} has no cells")));
         }
     }
     Ok(())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Compares two sets of cells.

@@ -14,38 +14,38 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::random::Random;
 
-/// 2018-01-01, microseconds.
+/// 2018-01-01, in microseconds since the epoch: the first day of generated rows.
 pub const START: i64 = 1_514_764_800_000_000;
-/// Microseconds.
+/// An hour in microseconds, the step of generated times.
 pub const HOUR: i64 = 3_600_000_000;
-/// Microseconds.
+/// A day in microseconds, the window of the tables.
 pub const DAY: i64 = 24 * HOUR;
 
-/// A row of an input.
+/// A row of an input, in the columns of [`source`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Part of the row key.
+    /// Part of the row key; rows of one id and day share a row.
     pub id: u64,
-    /// Microseconds, whole hours from [`START`] on.
+    /// Microseconds since the epoch, whole hours from [`START`] on.
     pub time: i64,
-    /// Part of a qualifier.
+    /// Part of a qualifier, so that a family has dynamic columns.
     pub q: u64,
-    /// A value, unique per event.
+    /// A value, unique per event, by which a wrong answer is traced to its input.
     pub v: u64,
-    /// A value that may be missing.
+    /// A value that may be missing: then there is no cell.
     pub w: Option<i64>,
-    /// A value that is summed.
+    /// A value that is summed in an aggregate family; it may be negative.
     pub n: i64,
 }
 
 /// Spread of the rows of a run: the smaller, the more rows coincide.
 #[derive(Debug, Clone, Copy)]
 pub struct Spread {
-    /// Distinct ids.
+    /// Distinct ids, and so rows of undated tables.
     pub ids: u64,
-    /// Days.
+    /// Days from [`START`] on, and so windows.
     pub days: u64,
-    /// Hours of a day.
+    /// Hours of a day that have rows.
     pub hours: u64,
 }
 
@@ -96,44 +96,45 @@ fn batch(events: &[Event]) -> Result<RecordBatch, StoreError> {
         ("day", Arc::new(Date32Array::from_iter_values(events.iter().map(|event| (event.time / DAY) as i32)))),
         ("s", Arc::new(StringArray::from_iter_values(events.iter().map(|event| format!("text {}", event.v * 7 % 53))))),
     ];
+
     Ok(RecordBatch::try_from_iter(columns)?)
 }
 
-/// Inputs for a load, with their rows.
+/// Inputs for a load, with their rows: a [`Feed`] that also does the work of discovery.
 pub trait Source: Feed {
-    /// The inputs, as discovery would list them.
+    /// The inputs, as discovery would list them, in the order of their paths.
     fn found(&self) -> Vec<InputFile>;
 
-    /// The hash of an input's content.
+    /// The hash of an input's content, which the store compares with the recorded one.
     fn hash(&self, input: &InputFile) -> ContentHash;
 
     /// Growth of an input since it had this size and hash, in rows, if it has only grown.
     fn growth(&self, input: &InputFile, held: (u64, ContentHash)) -> Option<Growth>;
 }
 
-/// Inputs in memory, whose content may change.
+/// Inputs in memory, whose content may change. Each has a version, which is its fingerprint.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
     contents: Vec<(u64, Arc<Vec<Event>>)>,
 }
 
 impl Inputs {
-    /// Number of inputs.
+    /// Number of inputs, of which each has a path.
     pub fn len(&self) -> usize {
         self.contents.len()
     }
 
-    /// Whether there are none.
+    /// Whether no input was added yet.
     pub fn is_empty(&self) -> bool {
         self.contents.is_empty()
     }
 
-    /// Adds an input.
+    /// Adds an input with these rows, under a path of its own.
     pub fn add(&mut self, events: Vec<Event>) {
         self.contents.push((1, Arc::new(events)));
     }
 
-    /// Replaces the content of input `at`.
+    /// Replaces the content of input `at`, from 0, and so its fingerprint.
     pub fn change(&mut self, at: usize, events: Vec<Event>) {
         if let Some((version, content)) = self.contents.get_mut(at) {
             *version += 1;
@@ -141,7 +142,7 @@ impl Inputs {
         }
     }
 
-    /// The rows of each, in order.
+    /// The rows of each input, in the order in which they were added.
     pub fn events(&self) -> impl Iterator<Item = &[Event]> {
         self.contents.iter().map(|(_, events)| events.as_slice())
     }
@@ -157,8 +158,11 @@ fn path(at: usize) -> String {
 
 impl Source for Inputs {
     fn found(&self) -> Vec<InputFile> {
-        let file = |(at, (version, _)): (usize, &(u64, _))| InputFile::of_rows(&path(at), &version.to_string());
-        self.contents.iter().enumerate().map(file).collect()
+        let mut found = Vec::with_capacity(self.contents.len());
+        for (at, (version, _)) in self.contents.iter().enumerate() {
+            found.push(InputFile::of_rows(&path(at), &version.to_string()));
+        }
+        found
     }
 
     fn hash(&self, input: &InputFile) -> ContentHash {

@@ -8,21 +8,21 @@ use tidetable_store::StoreError;
 /// The failure of a proof. Store errors are a variant of their own: some proofs expect one.
 #[derive(Debug)]
 pub enum Finding {
-    /// A promise was broken.
+    /// A promise of the store was broken: what is wrong, in a sentence.
     Broken(String),
-    /// The store returned an error.
+    /// The store returned an error where it must not, or one that a proof expects.
     Store(StoreError),
     /// Windows cannot be rebuilt unless these vanished inputs are put back or removed.
     Gone(Vec<String>),
 }
 
 impl Finding {
-    /// A broken promise, described by `what`.
+    /// A broken promise, described by `what`, without the place where it was found.
     pub fn new(what: impl Into<String>) -> Self {
         Self::Broken(what.into())
     }
 
-    /// Adds the place where it was found.
+    /// Adds the place where it was found, before the description: a seed, a step, a file.
     #[must_use]
     pub fn at(self, place: impl fmt::Display) -> Self {
         Self::Broken(format!("{place}: {self}"))
@@ -59,5 +59,5 @@ impl From<std::io::Error> for Finding {
     }
 }
 
-/// Result of a proof.
+/// Result of a proof, or of a part of one.
 pub type Result<T, E = Finding> = std::result::Result<T, E>;

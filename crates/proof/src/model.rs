@@ -32,35 +32,36 @@ impl Model {
         Self { inputs: Inputs::default(), drops: Vec::new(), rule, dated, stored, shown, now: START + DAY }
     }
 
-    /// Logical time of the last commit.
+    /// Logical time of the last commit, microseconds since the epoch.
     pub fn now(&self) -> i64 {
         self.now
     }
 
-    /// The inputs.
+    /// The inputs, with their present content.
     pub fn inputs(&self) -> &Inputs {
         &self.inputs
     }
 
-    /// Adds an input.
+    /// Adds an input, as a load of new rows finds it.
     pub fn load(&mut self, events: Vec<Event>) {
         put(&mut self.stored, self.dated, &events, |_| false);
         self.inputs.add(events);
         self.show();
     }
 
-    /// Replaces the content of an input.
+    /// Replaces the content of an input, as a changed file does: all cells are made anew.
     pub fn change(&mut self, at: usize, events: Vec<Event>) {
         self.inputs.change(at, events);
         self.stored.clear();
         for (at, events) in self.inputs.events().enumerate() {
-            let dropped = |cell: &_| self.drops.iter().any(|(before, target)| at < *before && hides(target, cell));
-            put(&mut self.stored, self.dated, events, dropped);
+            put(&mut self.stored, self.dated, events, |cell| {
+                self.drops.iter().any(|(before, target)| at < *before && hides(target, cell))
+            });
         }
         self.show();
     }
 
-    /// Deletes a target, for all inputs so far.
+    /// Deletes a target, for all inputs so far: later ones may write the same cells.
     pub fn drop(&mut self, target: DeleteTarget) {
         self.stored.retain(|cell, _| !hides(&target, cell));
         self.drops.push((self.inputs.len(), target));
@@ -78,26 +79,22 @@ impl Model {
         if let Step::Drop(target) = step { self.must_keep(target) } else { false }
     }
 
-    /// Compacts at a later logical time.
+    /// Compacts at a later logical time, by which rules of age are applied.
     pub fn compact(&mut self, now: i64) {
         self.now = now;
         self.show();
     }
 
-    /// The cells that a read shows.
+    /// The cells that a read shows, with garbage-collection rules applied.
     pub fn cells(&self) -> &Cells {
         &self.shown
     }
 
     /// The cells that a read of a key range shows.
     pub fn cells_in(&self, keys: &KeyRange) -> Cells {
-        let inside = |key: &str| {
-            let key = key.as_bytes();
-            key >= keys.start.as_slice() && keys.end.as_ref().is_none_or(|end| key < end.as_slice())
-        };
-        let first =
-            (String::from_utf8_lossy(&keys.start).into_owned(), String::new(), String::new(), Reverse(i64::MAX));
-        let cells = self.shown.range(first..).take_while(|(cell, _)| inside(&cell.0));
+        let start = String::from_utf8_lossy(&keys.start).into_owned();
+        let first = (start, String::new(), String::new(), Reverse(i64::MAX));
+        let cells = self.shown.range(first..).take_while(|(cell, _)| keys.contains(cell.0.as_bytes()));
         cells.map(|(cell, value)| (cell.clone(), value.clone())).collect()
     }
 
@@ -123,7 +120,7 @@ pub(crate) fn shown(stored: &Cells, rule: Option<&GcRule>, now: i64) -> Cells {
     shown
 }
 
-/// The row key of an event.
+/// The row key of an event: its id, and its day if keys are dated.
 pub fn key(dated: bool, event: &Event) -> String {
     let day = (event.time - START) / DAY + 1;
     if dated { format!("{:05}#201801{day:02}", event.id) } else { format!("{:05}", event.id) }
@@ -146,7 +143,9 @@ pub(crate) fn put(cells: &mut Cells, dated: bool, events: &[Event], dropped: imp
         if let Some(w) = event.w {
             cell("G", "w", event.time, &|_| w.to_string().into_bytes());
         }
-        let sum = |held: &[u8]| <[u8; 8]>::try_from(held).map_or(0, i64::from_be_bytes) + event.n;
-        cell("S", "n", event.time, &|held| sum(held).to_be_bytes().to_vec());
+        cell("S", "n", event.time, &|held| {
+            let sum = <[u8; 8]>::try_from(held).map_or(0, i64::from_be_bytes) + event.n;
+            sum.to_be_bytes().to_vec()
+        });
     }
 }

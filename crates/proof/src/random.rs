@@ -9,12 +9,12 @@ use tidetable_store::Ids;
 pub struct Random(u64);
 
 impl Random {
-    /// A generator with this seed.
+    /// A generator whose numbers follow from this seed alone.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Any number.
+    /// A number of 64 bits, each of them as likely as any other.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,17 +27,17 @@ impl Random {
         self.number() % most.max(1)
     }
 
-    /// A random index below `len`.
+    /// A random index below `len`; 0 for an empty list, where no index is right.
     pub fn place(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// True once in `most` times.
+    /// True once in `most` times on average, and always for 1.
     pub fn one_in(&mut self, most: u64) -> bool {
         self.below(most) == 0
     }
 
-    /// A random item of `of`.
+    /// A random item of `of`; `None` if there is none.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> Option<T> {
         of.get(self.place(of.len())).copied()
     }
@@ -51,7 +51,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The ids of run `run`.
+    /// The ids of run `run`: no other run gives the same.
     pub fn new(run: u64) -> Self {
         Self { run, next: AtomicU64::new(1) }
     }

@@ -13,23 +13,25 @@ use crate::finding::Result;
 use crate::random::Random;
 use crate::sim::Shelf;
 use crate::step::Step;
-use crate::world::{World, table_spec};
+use crate::world::{World, column, family, table_spec};
 
-/// A finished table.
+/// A finished table, to be damaged and read.
 #[derive(Debug)]
 pub struct Shape {
-    /// Its description.
+    /// What is special about it, for findings.
     pub name: &'static str,
-    /// Its files.
+    /// All files of its store, in memory.
     pub shelf: Shelf,
 }
 
-fn column(qualifier: &str, value: &str) -> ColumnSpec {
-    ColumnSpec { qualifier: qualifier.to_owned(), value: value.to_owned(), ..ColumnSpec::default() }
+/// A column of the source under its own name, in this encoding.
+fn encoded(name: &str, encoding: Encoding) -> ColumnSpec {
+    ColumnSpec { encoding, ..column(name, &format!("{{{name}}}")) }
 }
 
-fn family(name: &str, kind: Merge, columns: Vec<ColumnSpec>) -> FamilySpec {
-    FamilySpec { name: name.to_owned(), columns, kind }
+/// A column of big-endian numbers with timestamp 0, as aggregates have them.
+fn number(qualifier: &str, value: &str) -> ColumnSpec {
+    ColumnSpec { encoding: Encoding::Int64, timestamp: TimestampSpec::Zero, ..column(qualifier, value) }
 }
 
 fn table(row_key: &str, families: Vec<FamilySpec>) -> TableSpec {
@@ -38,9 +40,8 @@ fn table(row_key: &str, families: Vec<FamilySpec>) -> TableSpec {
 
 /// A column of every type and encoding.
 fn every_type() -> TableSpec {
-    let encoded = |qualifier: &str, encoding| ColumnSpec { encoding, ..column(qualifier, &format!("{{{qualifier}}}")) };
     let mut columns: Vec<ColumnSpec> =
-        ["v", "w", "f", "d", "b", "day", "s"].iter().map(|name| column(name, &format!("{{{name}}}"))).collect();
+        ["v", "w", "f", "d", "b", "day", "s"].iter().map(|name| encoded(name, Encoding::Text)).collect();
     columns.push(ColumnSpec { qualifier: "w8".to_owned(), ..encoded("w", Encoding::Int64) });
     columns.push(ColumnSpec { qualifier: "f8".to_owned(), ..encoded("f", Encoding::Float64) });
     columns.push(ColumnSpec { qualifier: "raw".to_owned(), ..encoded("s", Encoding::Bytes) });
@@ -52,36 +53,32 @@ fn every_type() -> TableSpec {
 }
 
 fn packed() -> TableSpec {
-    let field = |(number, (name, kind)): (usize, (&str, ProtoType))| MessageField {
-        name: name.to_owned(),
-        number: number as u32 + 1,
-        kind,
-    };
     let fields =
         [("v", ProtoType::Uint64), ("w", ProtoType::Sint64), ("f", ProtoType::Double), ("s", ProtoType::String)];
+    let fields = (1..).zip(fields).map(|(number, (name, kind))| MessageField { name: name.to_owned(), number, kind });
     let message = MessageSpec {
         name: "Reading".to_owned(),
-        fields: fields.into_iter().enumerate().map(field).collect(),
+        fields: fields.collect(),
         list: ("Readings".to_owned(), 1),
         ..MessageSpec::default()
     };
-    let packed = |qualifier: &str, packed| ColumnSpec { packed, ..column(qualifier, "") };
-    let columns = vec![
-        packed("one", PackedSpec::Message("Reading".to_owned())),
-        packed("all", PackedSpec::Repeated("Reading".to_owned())),
-        packed("json", PackedSpec::Json),
+
+    let columns = [
+        ("one", PackedSpec::Message("Reading".to_owned())),
+        ("all", PackedSpec::Repeated("Reading".to_owned())),
+        ("json", PackedSpec::Json),
     ];
+    let columns = columns.map(|(qualifier, packed)| ColumnSpec { packed, ..column(qualifier, "") }).to_vec();
     TableSpec { messages: vec![message], ..table("{id:05}#{ts:%Y%m%d}", vec![family("F", Merge::Newest, columns)]) }
 }
 
 fn aggregates() -> TableSpec {
-    let number = |qualifier: &str, value: &str| ColumnSpec { encoding: Encoding::Int64, ..column(qualifier, value) };
-    let zero = |spec| ColumnSpec { timestamp: TimestampSpec::Zero, ..spec };
+    let sketch = ColumnSpec { encoding: Encoding::Bytes, timestamp: TimestampSpec::Zero, ..column("who", "{s}") };
     let families = vec![
-        family("SUM", Merge::Sum, vec![zero(number("{ts:%Y-%m}", "{n}"))]),
-        family("MIN", Merge::Min, vec![zero(number("n", "{n}"))]),
-        family("MAX", Merge::Max, vec![zero(number("w", "{w}"))]),
-        family("HLL", Merge::Hll, vec![zero(ColumnSpec { encoding: Encoding::Bytes, ..column("who", "{s}") })]),
+        family("SUM", Merge::Sum, vec![number("{ts:%Y-%m}", "{n}")]),
+        family("MIN", Merge::Min, vec![number("n", "{n}")]),
+        family("MAX", Merge::Max, vec![number("w", "{w}")]),
+        family("HLL", Merge::Hll, vec![sketch]),
     ];
     table("{id:05}", families)
 }
@@ -113,15 +110,16 @@ fn made(name: &'static str, spec: &TableSpec, gc: &[(&str, &str)], steps: &[Step
     Ok(Shape { name, shelf })
 }
 
-/// `loads` loads of `rows` rows.
+/// As many loads of as many rows, from a seed of their own.
 fn loads(seed: u64, loads: usize, rows: usize, spread: Spread) -> Vec<Step> {
     let mut random = Random::new(seed);
-    let mut value = 0;
-    let mut event = || {
-        value += 1;
-        Event::any(&mut random, spread, value)
-    };
-    (0..loads).map(|_| Step::Load((0..rows).map(|_| event()).collect())).collect()
+    let mut steps = Vec::with_capacity(loads);
+    let mut values = 1..;
+    for _ in 0..loads {
+        let events = values.by_ref().take(rows).map(|value| Event::any(&mut random, spread, value));
+        steps.push(Step::Load(events.collect()));
+    }
+    steps
 }
 
 /// A small table of each shape.

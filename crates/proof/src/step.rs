@@ -5,25 +5,25 @@ use tidetable_store::version::DeleteTarget;
 use crate::event::{Event, HOUR, START, Spread};
 use crate::random::Random;
 
-/// A step of a table.
+/// A step of a table, as a job or an operator takes it.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// Adds an input.
+    /// Adds an input with these rows.
     Load(Vec<Event>),
-    /// An input whose content changes.
+    /// An input, by its number from 0, whose content changes to these rows.
     Change(usize, Vec<Event>),
-    /// A delete.
+    /// A delete, which hides cells of all inputs so far.
     Drop(DeleteTarget),
     /// A compaction, this many hours after the last step.
     Compact(i64),
-    /// A rebuild of the table from its inputs.
+    /// A rebuild of the whole table from its inputs.
     Rebuild,
     /// A vacuum that keeps this many versions.
     Vacuum(u64),
 }
 
 impl Step {
-    /// Its name in figures.
+    /// Its name in figures and messages, a plural.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Load(_) => "loads",
@@ -43,7 +43,7 @@ pub struct Kind {
     pub dated: bool,
     /// Garbage-collection rule of all families; empty for none.
     pub rule: &'static str,
-    /// Spread of the rows.
+    /// Spread of the rows of all inputs.
     pub spread: Spread,
 }
 
@@ -51,7 +51,7 @@ const RULES: [&str; 5] =
     ["", "maxversions=1", "maxage=2d", "maxversions=1 or maxage=1d", "maxversions=1 and maxage=1d"];
 
 impl Kind {
-    /// A random kind, with rows that often coincide.
+    /// A random kind, with rows that often coincide: the fewer there are, the more steps meet in one.
     pub fn any(random: &mut Random) -> Self {
         let rule = random.pick(&RULES).unwrap_or_default();
         Self { dated: random.one_in(2), rule, spread: Spread { ids: 6, days: 4, hours: 8 } }
@@ -64,7 +64,7 @@ impl Kind {
     }
 }
 
-/// Generates the steps of a run.
+/// Generates the steps of a run, the same for the same seed.
 #[derive(Debug, Clone)]
 pub struct Script {
     kind: Kind,
@@ -92,21 +92,23 @@ impl Script {
         }
     }
 
-    /// Random rows for an input.
+    /// Random rows for an input, at least one; no value occurs twice in a run.
     pub fn events(&mut self) -> Vec<Event> {
         let rows = 1 + self.random.below(self.most);
-        let mut event = || {
+        let mut events = Vec::new();
+        for _ in 0..rows {
             self.values += 1;
-            Event::any(&mut self.random, self.kind.spread, self.values)
-        };
-        (0..rows).map(|_| event()).collect()
+            events.push(Event::any(&mut self.random, self.kind.spread, self.values));
+        }
+        events
     }
 
-    /// A random delete, which may match nothing.
+    /// A random delete of any kind, which may match nothing.
     pub fn target(&mut self) -> DeleteTarget {
         let (id, day) = (self.random.below(self.kind.spread.ids), 1 + self.random.below(self.kind.spread.days));
         let key = if self.kind.dated { format!("{id:05}#201801{day:02}") } else { format!("{id:05}") }.into_bytes();
         let family = self.random.pick(&["F", "G", "S"]).unwrap_or_default().to_owned();
+
         match self.random.below(4) {
             0 => {
                 // Matches a whole id, a whole month of it, or nothing.

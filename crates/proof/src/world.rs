@@ -24,14 +24,14 @@ use crate::step::{Kind, Step};
 
 const FAMILIES: [&str; 3] = ["F", "G", "S"];
 
-/// A table with its run options.
+/// A table with its run options, as a job would have it.
 #[derive(Debug)]
 pub struct World {
     table: Table,
     layout: Layout,
     gc: BTreeMap<String, String>,
     ids: Names,
-    /// Memory budget of a load, bytes.
+    /// Memory budget of a load, in bytes; little memory makes a load spill.
     pub memory: u64,
     /// Whether the clock of the store gives all files different times.
     pub exact: bool,
@@ -40,12 +40,12 @@ pub struct World {
 /// A base version, the edit of a run, and the inputs to which the run appends.
 pub type Prepared = (Version, VersionEdit, Vec<String>);
 
-/// Result of a step.
+/// Result of a step that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
-    /// Nothing to do.
+    /// The step had nothing to do, so that the newest version is as before.
     Nothing,
-    /// Committed this version.
+    /// The step committed the version with this number.
     Committed(u64),
 }
 
@@ -94,7 +94,7 @@ impl World {
         rule.map_err(|error| Finding::new(format!("{}: {error}", kind.rule)))
     }
 
-    /// The table.
+    /// The table, on the storage that it was opened on.
     pub fn table(&self) -> &Table {
         &self.table
     }
@@ -126,6 +126,7 @@ impl World {
             }
             Step::Compact(hours) => {
                 let Some(snapshot) = self.snapshot()? else { return Ok(Done::Nothing) };
+
                 // Each extent in turn.
                 let extents = [CompactionExtent::Needed, CompactionExtent::Due, CompactionExtent::Full];
                 let extent = extents[hours.rem_euclid(3) as usize];
@@ -158,7 +159,7 @@ impl World {
         Ok(done.version.map_or(Done::Nothing, Done::Committed))
     }
 
-    /// Loads new and changed inputs.
+    /// Loads new and changed inputs; nothing is committed if there are none.
     fn load(&self, inputs: &Inputs, now: i64) -> Result<Done> {
         let (base, edit) = self.prepared(inputs)?;
         if edit.is_empty() && base.number > 0 {
@@ -182,7 +183,6 @@ impl World {
         Ok(Done::Committed(self.table.commit(base, edit, &self.ids, now)?.number))
     }
 
-    /// Loads the inputs without committing.
     fn loaded(&self, base: &Version, from: &dyn Source, plan: &InputPlan) -> Result<Loaded> {
         let loader = Loader {
             feed: from,
@@ -256,7 +256,7 @@ impl World {
         Ok(edit)
     }
 
-    /// Ids of commits.
+    /// Ids of commits and files, unique among runs.
     pub fn ids(&self) -> &dyn Ids {
         &self.ids
     }
@@ -283,14 +283,13 @@ impl World {
 }
 
 fn plan(version: &Version, from: &dyn Source, without: &[String], rebuild: bool) -> Result<InputPlan> {
-    let without = |path: &str| without.iter().any(|given_up| given_up == path);
-    let looking = InputPlanOptions {
-        without: &without,
+    let options = InputPlanOptions {
+        without: &|path| without.iter().any(|given_up| given_up == path),
         growth: &|file, held| Ok(held.iter().rev().find_map(|held| from.growth(file, (held.size, held.hash)))),
         rebuild,
         ..InputPlanOptions::default()
     };
-    InputPlan::new(version, from.found(), looking, |file| Ok(from.hash(file)))
+    InputPlan::new(version, from.found(), options, |file| Ok(from.hash(file)))
         .map_err(|error| Finding::new(error.to_string()))
 }
 
@@ -314,22 +313,26 @@ pub fn offer(model: &mut Model, step: &Step) {
     }
 }
 
+/// A column that holds `value` as text, with event times as timestamps.
+pub(crate) fn column(qualifier: &str, value: &str) -> ColumnSpec {
+    ColumnSpec { qualifier: qualifier.to_owned(), value: value.to_owned(), ..ColumnSpec::default() }
+}
+
+pub(crate) fn family(name: &str, kind: Merge, columns: Vec<ColumnSpec>) -> FamilySpec {
+    FamilySpec { name: name.to_owned(), columns, kind }
+}
+
 /// The layout of the model, with dated keys or not.
 pub fn table_spec(dated: bool) -> TableSpec {
-    let column = |qualifier: &str, value: &str| ColumnSpec {
-        qualifier: qualifier.to_owned(),
-        value: value.to_owned(),
-        ..ColumnSpec::default()
-    };
-    let family = |name: &str, columns| FamilySpec { name: name.to_owned(), columns, ..FamilySpec::default() };
     let sum = ColumnSpec { encoding: Encoding::Int64, ..column("n", "{n}") };
+    let columns = vec![column("ID", "{id}"), column("v", "{v}"), column("q-{q}", "{v}")];
     TableSpec {
         name: "T".to_owned(),
         row_key: if dated { "{id:05}#{ts:%Y%m%d}" } else { "{id:05}" }.to_owned(),
         families: vec![
-            family("F", vec![column("ID", "{id}"), column("v", "{v}"), column("q-{q}", "{v}")]),
-            family("G", vec![column("w", "{w}")]),
-            FamilySpec { kind: Merge::Sum, ..family("S", vec![sum]) },
+            family("F", Merge::Newest, columns),
+            family("G", Merge::Newest, vec![column("w", "{w}")]),
+            family("S", Merge::Sum, vec![sum]),
         ],
         ..TableSpec::default()
     }

@@ -16,8 +16,21 @@ struct Args {
     size: Option<u64>,
 }
 
+impl Args {
+    fn seeds(&self, default: u64) -> u64 {
+        self.seeds.unwrap_or(default)
+    }
+
+    fn size(&self, default: u64) -> u64 {
+        self.size.unwrap_or(default)
+    }
+}
+
+fn usage() -> Finding {
+    Finding::new(USAGE)
+}
+
 fn args() -> Result<Args> {
-    let usage = || Finding::new(USAGE);
     let mut args = std::env::args().skip(1);
     let mut parsed = Args { proof: args.next().ok_or_else(usage)?, seed: 1, seeds: None, size: None };
     while let Some(name) = args.next() {
@@ -34,34 +47,33 @@ fn args() -> Result<Args> {
 
 fn run() -> Result<()> {
     let args = args()?;
-    let seeds = |default: u64| args.seeds.unwrap_or(default);
-    let size = |default: u64| args.size.unwrap_or(default);
     let begun = Instant::now();
     let figures = match args.proof.as_str() {
-        "model" => proofs::model::prove(args.seed, seeds(1000), size(1000)),
-        "histories" => proofs::histories::prove(args.seed, seeds(1000), size(1000)),
-        "power" => proofs::power::prove(args.seed, seeds(50), size(20) as usize),
-        "faults" => proofs::faults::prove(args.seed, seeds(20), size(12) as usize),
-        "bits" => proofs::bits::every_bit(size(1)),
-        "damages" => proofs::bits::damages(args.seed, size(2000)),
-        "large" => proofs::bits::large(args.seed, size(100_000), size(100_000) / 10),
+        "model" => proofs::model::prove(args.seed, args.seeds(1000), args.size(1000)),
+        "histories" => proofs::histories::prove(args.seed, args.seeds(1000), args.size(1000)),
+        "power" => proofs::power::prove(args.seed, args.seeds(50), args.size(20) as usize),
+        "faults" => proofs::faults::prove(args.seed, args.seeds(20), args.size(12) as usize),
+        "bits" => proofs::bits::every_bit(args.size(1)),
+        "damages" => proofs::bits::damages(args.seed, args.size(2000)),
+        "large" => proofs::bits::large(args.seed, args.size(100_000), args.size(100_000) / 10),
         "planted" => proofs::planted::prove(|bug, found| println!("{bug:?}: {found}")),
         "buckets" => {
             let place = std::env::var("TIDETABLE_BUCKET").ok();
             if place.is_none() {
                 println!("TIDETABLE_BUCKET is not set: using a bucket in memory");
             }
-            proofs::buckets::prove(args.seed, seeds(100), size(100), place.as_deref())
+            proofs::buckets::prove(args.seed, args.seeds(100), args.size(100), place.as_deref())
         }
-        "kills" => proofs::kills::prove(&std::env::current_exe()?, args.seed, size(1000)),
-        "replies" => proofs::replies::prove(args.seed, seeds(1000), size(100)),
-        "server-model" => proofs::server::model(args.seed, seeds(100), size(100)),
-        "server-steps" => proofs::server::steps(args.seed, seeds(100), size(10)),
-        "server-replies" => proofs::server::replies(args.seed, seeds(1000), size(20)),
-        "server-writers" => proofs::server::writers(args.seed, seeds(1000), size(10)),
-        "server-kills" => proofs::server::kills(&std::env::current_exe()?, args.seed, seeds(4), size(8)),
-        _ => Err(Finding::new(USAGE)),
+        "kills" => proofs::kills::prove(&std::env::current_exe()?, args.seed, args.size(1000)),
+        "replies" => proofs::replies::prove(args.seed, args.seeds(1000), args.size(100)),
+        "server-model" => proofs::server::model(args.seed, args.seeds(100), args.size(100)),
+        "server-steps" => proofs::server::steps(args.seed, args.seeds(100), args.size(10)),
+        "server-replies" => proofs::server::replies(args.seed, args.seeds(1000), args.size(20)),
+        "server-writers" => proofs::server::writers(args.seed, args.seeds(1000), args.size(10)),
+        "server-kills" => proofs::server::kills(&std::env::current_exe()?, args.seed, args.seeds(4), args.size(8)),
+        _ => Err(usage()),
     }?;
+
     println!("{} from seed {}: {figures}; no finding, in {:.0?}", args.proof, args.seed, begun.elapsed());
     Ok(())
 }

@@ -30,7 +30,7 @@ struct File {
     fingerprint: u64,
 }
 
-/// A change in the directory.
+/// A change in the directory, as a user or another program makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// A file is written with new rows.
@@ -49,23 +49,31 @@ pub enum Change {
     Touch,
 }
 
+impl Change {
+    /// A random change; writes and growth are the most frequent.
+    fn any(random: &mut Random) -> Self {
+        match random.below(100) {
+            0..30 => Self::Write,
+            30..55 => Self::Grow,
+            55..70 => Self::Copy,
+            70..78 => Self::Rename,
+            78..83 => Self::RenameAndGrow,
+            83..95 => Self::Remove,
+            _ => Self::Touch,
+        }
+    }
+}
+
 impl Folder {
-    /// Makes a random change; `rows` generates new rows.
+    /// Makes a random change; `rows` generates new rows, if the change needs some.
     pub fn change(&mut self, random: &mut Random, rows: impl FnOnce() -> Vec<Event>) -> Change {
-        let change = match random.below(100) {
-            0..30 => Change::Write,
-            30..55 => Change::Grow,
-            55..70 => Change::Copy,
-            70..78 => Change::Rename,
-            78..83 => Change::RenameAndGrow,
-            83..95 => Change::Remove,
-            _ => Change::Touch,
-        };
+        let change = Change::any(random);
         let names: Vec<String> = self.files.keys().cloned().collect();
         let file = names.get(random.place(names.len())).cloned().unwrap_or_default();
         let other = Self::any_name(random);
         self.changes += 1;
         let fingerprint = self.changes;
+
         match change {
             Change::Write => {
                 // Sometimes without rows: such files have equal content.
@@ -74,8 +82,7 @@ impl Folder {
             }
             Change::Grow => {
                 if let Some(grown) = self.files.get(&file).copied() {
-                    let events = self.contents[grown.content].1.iter().cloned().chain(rows()).collect();
-                    let content = self.keep(events);
+                    let content = self.grow(grown, rows());
                     self.files.insert(file, File { content, fingerprint });
                 }
             }
@@ -91,8 +98,7 @@ impl Folder {
             }
             Change::RenameAndGrow => {
                 if let Some(renamed) = self.files.remove(&file) {
-                    let events = self.contents[renamed.content].1.iter().cloned().chain(rows()).collect();
-                    let content = self.keep(events);
+                    let content = self.grow(renamed, rows());
                     let unused = format!("{other}{fingerprint}");
                     self.files.insert(if random.one_in(3) { other } else { unused }, File { content, fingerprint });
                 }
@@ -105,27 +111,39 @@ impl Folder {
             }
             Change::Copy => {}
         }
+
         self.files.remove("");
         change
     }
 
+    /// Keeps the content of a file with more rows behind it; returns its index.
+    fn grow(&mut self, file: File, rows: Vec<Event>) -> usize {
+        let before = &self.contents[file.content].1;
+        self.keep(before.iter().cloned().chain(rows).collect())
+    }
+
+    /// Keeps a content for later copies; returns its index.
     fn keep(&mut self, events: Vec<Event>) -> usize {
         self.contents.push((hash_of(&events), Arc::new(events)));
         self.contents.len() - 1
     }
 
-    /// Each file with the hash of its content.
+    /// Each file with the hash of its content, in the order of names.
     pub fn files(&self) -> impl Iterator<Item = (&str, ContentHash)> {
         self.files.iter().map(|(name, file)| (name.as_str(), self.contents[file.content].0))
     }
 
-    /// The rows with this content hash.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.files.contains_key(name)
+    }
+
+    /// The rows with this content hash; none if there never were any.
     pub fn rows(&self, content: ContentHash) -> &[Event] {
         let found = self.contents.iter().find(|(hash, _)| *hash == content);
         found.map_or(&[], |(_, events)| events.as_slice())
     }
 
-    /// Restores removed files with their content.
+    /// Restores removed files with the content that `content` remembers of them.
     pub fn put_back(&mut self, names: &[String], content: impl Fn(&str) -> Option<ContentHash>) {
         for name in names {
             let held = content(name).and_then(|held| self.contents.iter().position(|(hash, _)| *hash == held));
@@ -136,13 +154,13 @@ impl Folder {
         }
     }
 
-    /// A random file name.
+    /// A random file name, which a file may have now, may have had before, or never had.
     pub fn any_name(random: &mut Random) -> String {
         random.pick(&NAMES).unwrap_or("a").to_owned()
     }
 }
 
-/// Unique, because rows are.
+/// Hash of a content. Contents have different hashes, because the values of rows are unique.
 fn hash_of(events: &[Event]) -> ContentHash {
     let values: Vec<u8> = events.iter().flat_map(|event| event.v.to_le_bytes()).collect();
     ContentHash(xxh3_128(&values))
@@ -150,12 +168,13 @@ fn hash_of(events: &[Event]) -> ContentHash {
 
 impl Source for Folder {
     fn found(&self) -> Vec<InputFile> {
-        let found = |(name, file): (&String, &File)| {
+        let mut found = Vec::with_capacity(self.files.len());
+        for (name, file) in &self.files {
             let mut input = InputFile::of_rows(name, &file.fingerprint.to_string());
             input.size = self.contents[file.content].1.len() as u64;
-            input
-        };
-        self.files.iter().map(found).collect()
+            found.push(input);
+        }
+        found
     }
 
     fn hash(&self, input: &InputFile) -> ContentHash {

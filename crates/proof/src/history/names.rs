@@ -12,7 +12,6 @@ use crate::cells::{Cells, hides};
 use crate::event::{DAY, Event, START};
 use crate::model::{key, put, shown};
 
-/// A name that was seen.
 #[derive(Debug, Clone)]
 struct Known {
     sequence: u64,
@@ -24,7 +23,7 @@ struct Known {
     windows: BTreeSet<i64>,
 }
 
-/// All names seen, and the deletes.
+/// All names seen, and the deletes: what a table must remember of a directory.
 #[derive(Debug, Clone)]
 pub struct Names {
     known: BTreeMap<String, Known>,
@@ -33,33 +32,33 @@ pub struct Names {
     rule: Option<GcRule>,
     dated: bool,
     shown: Cells,
-    /// Logical time of the last commit.
+    /// Logical time of the last commit, microseconds since the epoch.
     pub now: i64,
 }
 
-/// Effects of a run.
+/// Effects of a run, which decide how it meets a delete that is committed at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ran {
-    /// Whether windows are rebuilt.
+    /// Whether windows are rebuilt, and so known inputs read again.
     pub builds_anew: bool,
-    /// Whether known names brought more rows.
+    /// Whether known names brought more rows, which are appended.
     pub appends: bool,
-    /// Whether unseen names were loaded.
+    /// Whether unseen names were loaded, to which earlier deletes do not apply.
     pub has_new: bool,
 }
 
 impl Names {
-    /// The model of an empty table.
+    /// The model of an empty table, with dated keys or not, and with this rule for all families.
     pub fn new(dated: bool, rule: Option<GcRule>) -> Self {
         Self { known: BTreeMap::new(), drops: Vec::new(), rule, dated, shown: Cells::new(), now: START + DAY }
     }
 
-    /// The cells that a read shows.
+    /// The cells that a read shows after the last [`Self::show`].
     pub fn cells(&self) -> &Cells {
         &self.shown
     }
 
-    /// The content of a name when last seen.
+    /// The content of a name when last seen; `None` if the name is unknown or was removed.
     pub fn content(&self, name: &str) -> Option<ContentHash> {
         self.known.get(name).and_then(|known| known.content)
     }
@@ -95,15 +94,11 @@ impl Names {
             }
         }
         carry(&mut known, &there);
-        let rows_of = |all: &BTreeMap<String, Known>, sequence: u64| {
-            all.values().find(|known| known.sequence == sequence).and_then(|known| known.rows)
-        };
+
         let grown: Vec<u64> = grown.iter().filter_map(|name| known.get(name)).map(|known| known.sequence).collect();
-        let changed: Vec<u64> = {
-            let all = known.values().chain(before.values()).map(|known| known.sequence);
-            let all = all.filter(|at| *at < next && !grown.contains(at));
-            all.filter(|sequence| rows_of(&known, *sequence) != rows_of(&before, *sequence)).collect()
-        };
+        let mut changed: Vec<u64> = known.values().chain(before.values()).map(|known| known.sequence).collect();
+        changed.retain(|sequence| *sequence < next && !grown.contains(sequence));
+        changed.retain(|sequence| rows_of(&known, *sequence) != rows_of(&before, *sequence));
         let mut rebuilt: BTreeSet<i64> = BTreeSet::new();
         for known in before.values().filter(|known| changed.contains(&known.sequence)) {
             rebuilt.extend(&known.windows);
@@ -125,10 +120,12 @@ impl Names {
                 }
             }
         }
+
         let gone = blocking(&known, &there, rebuilt.clone());
         if !gone.is_empty() {
             return Err(gone);
         }
+
         let has_new = known.values().any(|known| known.sequence >= next);
         self.known = known;
         self.show(folder);
@@ -151,10 +148,10 @@ impl Names {
         if !gone.is_empty() {
             return Err(gone.into_iter().map(|(_, name)| name).collect());
         }
-        let windows = |known: &Known| known.rows.map(|rows| self.windows(folder.rows(rows), known.sequence));
-        let windows: Vec<BTreeSet<i64>> =
-            tried.known.values().map(|known| windows(known).unwrap_or_default()).collect();
-        tried.known.values_mut().zip(windows).for_each(|(known, windows)| known.windows = windows);
+        for known in tried.known.values_mut() {
+            let windows = known.rows.map(|rows| self.windows(folder.rows(rows), known.sequence));
+            known.windows = windows.unwrap_or_default();
+        }
         *self = tried;
         Ok(Ran { builds_anew: true, ..ran })
     }
@@ -166,26 +163,24 @@ impl Names {
         let mut next = self.next_sequence();
         let new: Vec<(&str, ContentHash)> =
             folder.files().filter(|(name, _)| !self.known.contains_key(*name)).collect();
-        let is_there = |name: &str| folder.files().any(|(other, _)| other == name);
         let mut unnamed = Vec::new();
         for (name, content) in new {
-            let gone = known.iter().filter(|(other, known)| known.content == Some(content) && !is_there(other));
+            let gone = known.iter().filter(|(other, known)| known.content == Some(content) && !folder.has(other));
             let first = gone.min_by_key(|(_, known)| known.sequence).map(|(other, _)| other.clone());
             match first.and_then(|other| known.remove(&other)) {
                 Some(taken) => drop(known.insert(name.to_owned(), taken)),
                 None => unnamed.push((name, content)),
             }
         }
+
         for (name, content) in unnamed {
             let is_copy = folder.files().any(|(other, same)| same == content && known.contains_key(other));
-            let length = |known: &Known| {
-                let held = known.rows.filter(|held| folder.files().all(|(_, content)| content != *held))?;
-                let held = Some(folder.rows(held)).filter(|held| !held.is_empty() && !is_copy)?;
-                folder.rows(content).starts_with(held).then_some(held.len())
-            };
-            let gone = known.iter().filter(|(other, _)| !is_there(other));
-            let gone = gone.filter_map(|(other, known)| Some((length(known)?, Reverse(known.sequence), other)));
-            let longest = gone.max().map(|(.., other)| other.clone());
+            let mut outgrown: Vec<(usize, Reverse<u64>, &String)> = Vec::new();
+            for (other, known) in known.iter().filter(|(other, _)| !is_copy && !folder.has(other)) {
+                let held = known.outgrown_by(folder.rows(content), folder);
+                outgrown.extend(held.map(|held| (held, Reverse(known.sequence), other)));
+            }
+            let longest = outgrown.into_iter().max().map(|(.., other)| other.clone());
             let own = longest.and_then(|other| known.remove(&other));
             let own = own.unwrap_or_else(|| {
                 next += 1;
@@ -198,34 +193,51 @@ impl Names {
 
     /// Windows in which an input of this sequence number has cells.
     fn windows(&self, rows: &[Event], sequence: u64) -> BTreeSet<i64> {
-        let is_dropped = |event: &&Event| {
+        let mut windows = BTreeSet::new();
+        for event in rows {
             let cell = (key(self.dated, event), String::new(), String::new(), Reverse(0));
             let mut drops = self.drops.iter().filter(|(before, target)| sequence < *before && target.takes_rows());
-            drops.any(|(_, target)| hides(target, &cell))
-        };
-        rows.iter().filter(|event| !is_dropped(event)).map(|event| event.time.div_euclid(DAY)).collect()
+            if !drops.any(|(_, target)| hides(target, &cell)) {
+                windows.insert(event.time.div_euclid(DAY));
+            }
+        }
+        windows
     }
 
-    /// A delete.
+    /// Deletes a target, for all names so far: those seen later keep their cells.
     pub fn delete(&mut self, target: DeleteTarget) {
         self.shown.clear();
         self.drops.push((self.next_sequence(), target));
     }
 
-    /// Computes the cells that a read shows.
+    /// Computes the cells that a read shows, from the rows of all names in the order of their numbers.
     pub fn show(&mut self, folder: &Folder) {
         let mut stored = Cells::new();
         let mut names: Vec<&Known> = self.known.values().filter(|known| known.rows.is_some()).collect();
         names.sort_by_key(|known| known.sequence);
         for known in names {
-            let dropped = |cell: &_| {
+            let rows = known.rows.map_or(&[][..], |rows| folder.rows(rows));
+            put(&mut stored, self.dated, rows, |cell| {
                 let mut drops = self.drops.iter().filter(|(before, _)| known.sequence < *before);
                 drops.any(|(_, target)| hides(target, cell))
-            };
-            put(&mut stored, self.dated, known.rows.map_or(&[], |rows| folder.rows(rows)), dropped);
+            });
         }
         self.shown = shown(&stored, self.rule.as_ref(), self.now);
     }
+}
+
+impl Known {
+    /// The number of its rows, if no file of `folder` has just these and `rows` begin with them.
+    fn outgrown_by(&self, rows: &[Event], folder: &Folder) -> Option<usize> {
+        let held = self.rows.filter(|held| folder.files().all(|(_, content)| content != *held))?;
+        let held = Some(folder.rows(held)).filter(|held| !held.is_empty())?;
+        rows.starts_with(held).then_some(held.len())
+    }
+}
+
+/// The content whose rows are held under a sequence number.
+fn rows_of(known: &BTreeMap<String, Known>, sequence: u64) -> Option<ContentHash> {
+    known.values().find(|known| known.sequence == sequence).and_then(|known| known.rows)
 }
 
 /// Selects the name that brings the rows of each content: the present one seen first.

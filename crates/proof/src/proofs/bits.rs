@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tidetable_blobs::Blobs;
-use tidetable_layout::{Block, KeyRange, Projection};
+use tidetable_layout::{Block, GroupBlock, KeyRange, Projection};
 use tidetable_sstable::Reader;
 use tidetable_store::{Snapshot, Store};
 use tidetable_upkeep::{VerifyOptions, verify};
@@ -19,7 +19,7 @@ use crate::random::Random;
 use crate::shape::{self, Shape};
 use crate::sim::Shelf;
 
-/// The answer of a reader.
+/// The answer of a reader to all that may be asked of a table.
 #[derive(Debug)]
 struct Answer {
     version: u64,
@@ -29,22 +29,23 @@ struct Answer {
 }
 
 fn same_block(left: &Block, right: &Block) -> bool {
-    let keys = |block: &Block| (0..block.keys.len()).map(|row| block.keys.get(row)).collect::<Vec<_>>();
-    let groups = left.groups.len() == right.groups.len()
-        && left.groups.iter().zip(&right.groups).all(|pair| match pair {
-            (Some(left), Some(right)) => {
-                let names = |group: &tidetable_layout::block::GroupBlock| {
-                    let names = group.qualifiers.as_ref();
-                    names.map(|names| (names.dictionary.clone(), names.codes.clone()))
-                };
-                left.row_ends == right.row_ends
-                    && left.timestamps == right.timestamps
-                    && names(left) == names(right)
-                    && left.columns == right.columns
-            }
+    let mut groups = left.groups.iter().zip(&right.groups);
+    left.keys.len() == right.keys.len()
+        && (0..left.keys.len()).all(|row| left.keys.get(row) == right.keys.get(row))
+        && left.groups.len() == right.groups.len()
+        && groups.all(|(left, right)| match (left, right) {
+            (Some(left), Some(right)) => same_group(left, right),
             (left, right) => left.is_none() && right.is_none(),
-        });
-    groups && keys(left) == keys(right)
+        })
+}
+
+fn same_group(left: &GroupBlock, right: &GroupBlock) -> bool {
+    let names = left.qualifiers.as_ref().map(|names| (&names.dictionary, &names.codes));
+    let other_names = right.qualifiers.as_ref().map(|names| (&names.dictionary, &names.codes));
+    left.row_ends == right.row_ends
+        && left.timestamps == right.timestamps
+        && names == other_names
+        && left.columns == right.columns
 }
 
 impl Answer {
@@ -59,26 +60,28 @@ impl Answer {
                 blocks.push(block?);
             }
         }
-        let ends = |block: &Block| [block.keys.get(0), block.keys.get(block.keys.len() - 1)];
-        let found: Vec<Vec<u8>> = blocks.iter().filter(|block| !block.keys.is_empty()).flat_map(ends).collect();
+
+        let mut found: Vec<Vec<u8>> = Vec::new();
+        for block in blocks.iter().filter(|block| !block.keys.is_empty()) {
+            found.extend([block.keys.get(0), block.keys.get(block.keys.len() - 1)]);
+        }
         let keys = rows.map_or(found, <[_]>::to_vec);
         let rows = keys.iter().map(|key| snapshot.row(key, &all)).collect::<Result<_, _>>()?;
         Ok((Self { version: snapshot.version().number, blocks, rows }, keys))
     }
 
     fn is(&self, other: &Self) -> bool {
-        let same = |pair: (&Option<Block>, &Option<Block>)| match pair {
-            (Some(left), Some(right)) => same_block(left, right),
-            (left, right) => left.is_none() && right.is_none(),
-        };
+        let mut rows = self.rows.iter().zip(&other.rows);
         self.version == other.version
             && self.blocks.len() == other.blocks.len()
             && self.blocks.iter().zip(&other.blocks).all(|(left, right)| same_block(left, right))
-            && self.rows.iter().zip(&other.rows).all(same)
+            && rows.all(|(left, right)| match (left, right) {
+                (Some(left), Some(right)) => same_block(left, right),
+                (left, right) => left.is_none() && right.is_none(),
+            })
     }
 }
 
-/// An undamaged table and its answer.
 struct Sound {
     shape: Shape,
     answer: Answer,
@@ -135,26 +138,34 @@ const VERIFIED: u64 = 16;
 /// A flip that gives a wrong answer.
 pub fn every_bit(one_in: u64) -> Result<Figures> {
     let shapes: Vec<Sound> = shape::small()?.into_iter().map(Sound::new).collect::<Result<_>>()?;
-    each_seed(0, shapes.len() as u64, |at| {
-        let Some(sound) = shapes.get(at as usize) else { return Ok(Figures::default()) };
+    each_seed(0, shapes.len() as u64, |at| match shapes.get(at as usize) {
+        Some(sound) => sound.flip_bits(one_in, at % one_in),
+        None => Ok(Figures::default()),
+    })
+}
+
+impl Sound {
+    /// Flips the bits whose number has the remainder `rest`, of every file that a reader needs.
+    fn flip_bits(&self, one_in: u64, rest: u64) -> Result<Figures> {
         let mut figures = Figures(vec![("shapes", 1)]);
-        for path in sound.needed()? {
-            let bytes = sound.shape.shelf.bytes(&path);
+        for path in self.needed()? {
+            let bytes = self.shape.shelf.bytes(&path);
             figures.add(&Figures(vec![("files", 1), ("bytes", bytes.len() as u64)]));
-            for bit in (0..bytes.len() as u64 * 8).filter(|bit| bit % one_in == at % one_in) {
-                let refused = sound.refuses(&path, flipped(&bytes, bit), || format!("bit {bit}"))?;
+
+            for bit in (0..bytes.len() as u64 * 8).filter(|bit| bit % one_in == rest) {
+                let refused = self.refuses(&path, flipped(&bytes, bit), || format!("bit {bit}"))?;
                 figures.add(&Figures(vec![("flips", 1), ("errors", u64::from(refused))]));
                 if (bit / one_in).is_multiple_of(VERIFIED) {
                     let must = refused || path.contains("/sst/");
-                    if must && sound.verifies(&path, flipped(&bytes, bit))? {
-                        return Err(Finding::new(format!("{}: {path}: verify misses bit {bit}", sound.shape.name)));
+                    if must && self.verifies(&path, flipped(&bytes, bit))? {
+                        return Err(Finding::new(format!("{}: {path}: verify misses bit {bit}", self.shape.name)));
                     }
                     figures.add(&Figures(vec![("verifies", 1)]));
                 }
             }
         }
         Ok(figures)
-    })
+    }
 }
 
 fn flipped(bytes: &[u8], bit: u64) -> Bytes {
@@ -169,47 +180,55 @@ fn flipped(bytes: &[u8], bit: u64) -> Bytes {
 /// A damage that gives a wrong answer; a truncated or foreign file that is accepted.
 pub fn damages(seed: u64, tries: u64) -> Result<Figures> {
     let shapes: Vec<Sound> = shape::small()?.into_iter().map(Sound::new).collect::<Result<_>>()?;
-    each_seed(0, shapes.len() as u64, |at| {
-        let Some(sound) = shapes.get(at as usize) else { return Ok(Figures::default()) };
-        let mut random = Random::new(seed ^ at);
+    each_seed(0, shapes.len() as u64, |at| match shapes.get(at as usize) {
+        Some(sound) => sound.damage_files(&shapes, &mut Random::new(seed ^ at), tries),
+        None => Ok(Figures::default()),
+    })
+}
+
+impl Sound {
+    /// Damages each file that a reader needs in all ways; `shapes` have the files of other tables.
+    fn damage_files(&self, shapes: &[Self], random: &mut Random, tries: u64) -> Result<Figures> {
+        let shelf = &self.shape.shelf;
         let mut figures = Figures(vec![("shapes", 1)]);
-        let paths = sound.shape.shelf.paths();
-        for path in &sound.needed()? {
-            let bytes = sound.shape.shelf.bytes(path);
+        for path in &self.needed()? {
+            let bytes = shelf.bytes(path);
             let mut tried = |name: &'static str, damaged: Bytes, must: bool| -> Result<()> {
                 if damaged == bytes {
                     return Ok(());
                 }
-                let refused = sound.refuses(path, damaged, || name.to_owned())?;
+                let refused = self.refuses(path, damaged, || name.to_owned())?;
                 if must && !refused {
-                    return Err(Finding::new(format!("{}: {path}: {name}: it is not refused", sound.shape.name)));
+                    return Err(Finding::new(format!("{}: {path}: {name}: it is not refused", self.shape.name)));
                 }
                 figures.add(&Figures(vec![(name, 1), ("errors", u64::from(refused))]));
                 Ok(())
             };
+
             // The line break after a manifest is not part of it.
             let end = bytes.len() - usize::from(bytes.ends_with(b"\n"));
             for len in 0..end {
                 tried("truncations", bytes.slice(..len), true)?;
             }
             for _ in 0..tries {
-                let (a, b) = (range(&bytes, &mut random), range(&bytes, &mut random));
+                let (a, b) = (range(&bytes, random), range(&bytes, random));
                 let mut zeroed = bytes.to_vec();
                 zeroed[a.clone()].fill(0);
                 tried("zeroed pieces", zeroed.into(), false)?;
                 tried("swapped pieces", swapped(&bytes, &a, &b), false)?;
             }
-            for other in paths.iter().filter(|other| *other != path) {
-                tried("swapped and stale files", sound.shape.shelf.bytes(other), true)?;
+
+            for other in shelf.paths().iter().filter(|other| *other != path) {
+                tried("swapped and stale files", shelf.bytes(other), true)?;
             }
-            for other in shapes.iter().filter(|other| other.shape.name != sound.shape.name) {
+            for other in shapes.iter().filter(|other| other.shape.name != self.shape.name) {
                 for path in other.shape.shelf.paths() {
                     tried("files of other tables", other.shape.shelf.bytes(&path), false)?;
                 }
             }
         }
         Ok(figures)
-    })
+    }
 }
 
 fn range(bytes: &[u8], random: &mut Random) -> Range<usize> {
@@ -217,7 +236,7 @@ fn range(bytes: &[u8], random: &mut Random) -> Range<usize> {
     start..(start + 1 + random.place(96)).min(bytes.len())
 }
 
-/// Swaps two pieces of equal length.
+/// Swaps two pieces of a file, of the length of the shorter one.
 fn swapped(bytes: &[u8], a: &Range<usize>, b: &Range<usize>) -> Bytes {
     let len = a.len().min(b.len());
     let mut out = bytes.to_vec();
@@ -241,6 +260,7 @@ pub fn large(seed: u64, flips: u64, pages: u64) -> Result<Figures> {
             files.push(File::new(&shape, &snapshot, &sst.id)?);
         }
     }
+
     let sizes: u64 = files.iter().map(|file| file.bytes.len() as u64).sum();
     let chunk = 250;
     let mut figures = each_seed(seed, (flips + pages).div_ceil(chunk), |at| {
@@ -248,24 +268,29 @@ pub fn large(seed: u64, flips: u64, pages: u64) -> Result<Figures> {
         let mut figures = Figures::default();
         let begun = (at - seed) * chunk;
         for number in begun..(begun + chunk).min(flips + pages) {
-            let mut at = random.below(sizes);
-            let Some(file) = files.iter().find(|file| {
-                let inside = at < file.bytes.len() as u64;
-                at -= if inside { 0 } else { file.bytes.len() as u64 };
-                inside
-            }) else {
-                continue;
-            };
+            let Some((file, at)) = file_at(&files, random.below(sizes)) else { continue };
             let name = if number < flips { file.flip(at, &mut random) } else { file.damage(at as usize, &mut random) }?;
             figures.add(&Figures(vec![(name, 1)]));
         }
         Ok(figures)
     })?;
+
     figures.add(&Figures(vec![("files", files.len() as u64), ("bytes", sizes)]));
     Ok(figures)
 }
 
-/// A large SST and its content.
+/// The file that has byte `at` of all files together, and the place of the byte there.
+fn file_at(files: &[File], mut at: u64) -> Option<(&File, u64)> {
+    for file in files {
+        let size = file.bytes.len() as u64;
+        if at < size {
+            return Some((file, at));
+        }
+        at -= size;
+    }
+    None
+}
+
 struct File {
     name: String,
     bytes: Bytes,
@@ -293,21 +318,24 @@ impl File {
         Ok("flips")
     }
 
+    /// The page of 4 KiB that has byte `at`.
+    fn page(&self, at: usize) -> Range<usize> {
+        let start = at / 4096 * 4096;
+        start..(start + 4096).min(self.bytes.len())
+    }
+
     fn damage(&self, at: usize, random: &mut Random) -> Result<&'static str> {
-        let page = |at: usize| {
-            let start = at / 4096 * 4096;
-            start..(start + 4096).min(self.bytes.len())
-        };
         let whole = 0..self.bytes.len() as u64;
+
         match random.below(3) {
             0 => {
                 let mut zeroed = self.bytes.to_vec();
-                zeroed[page(at)].fill(0);
+                zeroed[self.page(at)].fill(0);
                 self.check(zeroed.into(), &whole, || format!("the page at {at} zeroed"))?;
                 Ok("zeroed pages")
             }
             1 => {
-                let (a, b) = (page(at), page(random.place(self.bytes.len())));
+                let (a, b) = (self.page(at), self.page(random.place(self.bytes.len())));
                 self.check(swapped(&self.bytes, &a, &b), &whole, || format!("{a:?} and {b:?} swapped"))?;
                 Ok("swapped pages")
             }
@@ -331,6 +359,7 @@ impl File {
         if reader.stripes().len() != self.stripes.len() {
             return wrong("another number of stripes");
         }
+
         let all = Projection::all(reader.schema());
         let inside = self.stripes.iter().any(|(stripe, _)| stripe.start <= place.start && place.end <= stripe.end);
         for (at, (stripe, block)) in self.stripes.iter().enumerate() {
@@ -345,6 +374,7 @@ impl File {
                 _ => {}
             }
         }
+
         if !inside && !self.keys.iter().all(|key| reader.may_contain(key)) {
             return wrong("a key is not found");
         }

@@ -36,37 +36,37 @@ pub fn prove(first: u64, seeds: u64, commits: u64, url: Option<&str>) -> Result<
             Arc::new(BucketBlobs::new(Arc::clone(store), prefix.clone().join(part), handle.clone(), part.to_owned()))
         };
         contract(place("contract", &store).as_ref())?;
+
         let mut random = Random::new(seed);
         let kind = Kind::any(&mut random);
         let faulty = FaultyBucket::new(Arc::clone(&store), Random::new(random.number()), 2 + random.below(6));
         let faulty: Arc<dyn ObjectStore> = Arc::new(faulty);
         let mut figures = steps(place("steps", &faulty), kind, random.number(), commits / 10)?;
-        figures.add(&replies::line(
-            &mut random,
-            kind,
-            place("commits", &faulty),
-            &place("commits", &store),
-            (seed, commits),
-        )?);
+        let (flaky, sound) = (place("commits", &faulty), place("commits", &store));
+        figures.add(&replies::line(&mut random, kind, flaky, &sound, seed, commits)?);
         Ok(figures)
     })
 }
 
+/// The bucket of a URL and the prefix in it, or a bucket in memory.
 fn bucket(url: Option<&str>, handle: &Handle) -> Result<(Arc<dyn ObjectStore>, Path)> {
     let Some(url) = url else { return Ok((Arc::new(InMemory::new()), Path::default())) };
-    let wrong = |error: &dyn std::error::Error| Finding::new(format!("{url}: {error}"));
     let environment =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let inside = handle.enter();
     let parsed = parse_url_opts(&url.parse().map_err(|_| Finding::new(format!("invalid URL {url}")))?, environment);
     drop(inside);
-    let (store, prefix) = parsed.map_err(|error| wrong(&error))?;
+    let (store, prefix) = parsed.map_err(|error| Finding::new(format!("{url}: {error}")))?;
     Ok((Arc::from(store), prefix))
 }
 
-/// The contract of [`Blobs`].
+/// A finding unless a part of the contract is kept.
+fn hold(sound: bool, what: &str) -> Result<()> {
+    if sound { Ok(()) } else { Err(Finding::new(what.to_owned())) }
+}
+
+/// The contract of [`Blobs`], call by call: names are taken once, and what was written is read.
 pub(super) fn contract(blobs: &dyn Blobs) -> Result<()> {
-    let hold = |sound: bool, what: &str| if sound { Ok(()) } else { Err(Finding::new(what.to_owned())) };
     for path in blobs.list("a")? {
         blobs.delete(&format!("a/{path}"))?;
     }
@@ -76,6 +76,7 @@ pub(super) fn contract(blobs: &dyn Blobs) -> Result<()> {
     hold(!blobs.create_new("a/b/1.json", b"two")?, "a name is created twice")?;
     hold(blobs.read("a/b/1.json")?.as_deref() == Some(b"one"), "wrong content is read")?;
     hold(blobs.list("a")? == ["b"] && blobs.list("a/b")? == ["1.json"], "a wrong listing")?;
+
     blobs.delete("a/large")?;
     // In several parts.
     let piece: Vec<u8> = (0..1_000_003_u32).flat_map(|number| number.to_le_bytes()).collect();
@@ -93,6 +94,7 @@ pub(super) fn contract(blobs: &dyn Blobs) -> Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
+
     let file = blobs.open("a/large")?;
     let start = piece.len() as u64 * 3 + 40;
     let read = file.read_at(start, 4096)?;
@@ -104,6 +106,7 @@ pub(super) fn contract(blobs: &dyn Blobs) -> Result<()> {
     writer.write_all(b"again")?;
     writer.finish()?;
     hold(blobs.read("a/large")?.as_deref() == Some(b"again"), "old bytes are read after a replace")?;
+
     // Written under another name, in several parts, over a file that exists.
     let mut writer = blobs.writer("a/.large")?;
     for _ in 0..5 {
@@ -113,6 +116,7 @@ pub(super) fn contract(blobs: &dyn Blobs) -> Result<()> {
     hold(blobs.open("a/large")?.len() == piece.len() as u64 * 5, "a file that was renamed is not the new one")?;
     blobs.delete("a/large")?;
     blobs.delete("a/large")?;
+
     blobs.replace("a/b/1.json", b"one")?;
     let Some((_, Some(first))) = blobs.read_tagged("a/b/1.json")? else { return Err(Finding::new("no tag is read")) };
     let second = blobs.replace_if("a/b/1.json", b"two", &first)?;
@@ -131,6 +135,7 @@ pub(super) fn steps(blobs: Arc<dyn Blobs>, kind: Kind, seed: u64, steps: u64) ->
     for _ in 0..steps {
         let step = script.next(model.inputs().len());
         offer(&mut model, &step);
+
         let before = retried(|| world.table().latest_number())?;
         let mut tries = 0;
         let done = loop {
@@ -144,6 +149,7 @@ pub(super) fn steps(blobs: Arc<dyn Blobs>, kind: Kind, seed: u64, steps: u64) ->
                 Err(finding) => return Err(finding.at(format_args!("{} after {tries} errors", step.name()))),
             }
         };
+
         // A try that returned an error may have succeeded.
         let after = retried(|| world.table().latest_number())?;
         let done = if after > before { crate::world::Done::Committed(after) } else { done };

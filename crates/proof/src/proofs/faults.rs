@@ -16,7 +16,7 @@ use crate::sim::{Fault, FaultKind, Loss, SimDisk};
 use crate::step::{Kind, Step};
 use crate::world::{Done, World};
 
-/// More than any run has.
+/// Versions that a vacuum keeps: more than any run has.
 const MAX_VERSIONS: u64 = 1000;
 
 /// Runs of `steps` steps, one per seed.
@@ -28,12 +28,14 @@ pub fn prove(first: u64, seeds: u64, steps: usize) -> Result<Figures> {
         let run = Run::new(seed, steps, &SimDisk::default())?;
         let mut figures = Figures(vec![("seeds", 1), ("steps", run.taken.len() as u64)]);
         let mut before = (Cells::new(), 0);
+
         for (at, taken) in run.taken.iter().enumerate() {
             let calls = {
                 let disk = SimDisk::new(taken.before.clone());
                 open(&disk, run.kind, 1)?.act(&taken.step, &taken.inputs, taken.now)?;
                 disk.calls()
             };
+
             for (number, call) in calls.iter().enumerate() {
                 for kind in FaultKind::ALL.into_iter().filter(|kind| kind.concerns(*call)) {
                     let fault = Fault { at: number as u64, kind };
@@ -43,13 +45,14 @@ pub fn prove(first: u64, seeds: u64, steps: usize) -> Result<Figures> {
                     figures.add(&Figures(vec![("faults", 1), ("errors", u64::from(failed))]));
                 }
             }
+
             before = (taken.cells.clone(), taken.version);
         }
         Ok(figures)
     })
 }
 
-/// Whether the step returned an error.
+/// Takes a step with a fault, and checks the table after it. Returns whether the step returned an error.
 fn check(kind: Kind, taken: &Taken, before: &(Cells, u64), fault: Fault) -> Result<bool> {
     let disk = SimDisk::new(taken.before.clone());
     let world = open(&disk, kind, 2)?;
@@ -79,8 +82,10 @@ fn check(kind: Kind, taken: &Taken, before: &(Cells, u64), fault: Fault) -> Resu
         }
         Ok(number)
     };
+
     look("after the fault", &world)?;
     look("after a loss of power", &open(&disk.after(Loss::Everything), kind, 3)?)?;
+
     // In another process, if this one died.
     let world = if fault.kind == FaultKind::Dead { open(&disk, kind, 5)? } else { world };
     if done.is_err() {
@@ -97,6 +102,7 @@ fn check(kind: Kind, taken: &Taken, before: &(Cells, u64), fault: Fault) -> Resu
             }
         }
     }
+
     // Leftovers of the failed try are removed, and nothing else.
     let number = world.table().latest_number()?;
     world.vacuum(MAX_VERSIONS, Some(i64::MAX))?;

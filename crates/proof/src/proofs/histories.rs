@@ -46,6 +46,7 @@ fn run(seed: u64, operations: u64) -> Result<Figures> {
     let script = Script::new(kind, Random::new(random.number()), 6);
     let names = Names::new(kind.dated, World::rule(kind)?);
     let mut history = History { world, kind, folder: Folder::default(), names, script };
+
     let mut figures = Figures::default();
     let mut log: Vec<String> = Vec::new();
     for _ in 0..operations {
@@ -56,6 +57,7 @@ fn run(seed: u64, operations: u64) -> Result<Figures> {
         }
         figures.add(&Figures(vec![("operations", 1), (name, 1)]));
     }
+
     whole(history.world.table(), true)?;
     figures.add(&Figures(vec![("seeds", 1)]));
     Ok(figures)
@@ -222,6 +224,7 @@ impl History {
     /// A delete committed concurrently with a run.
     fn met(&mut self, target: DeleteTarget, anew: bool) -> Result<&'static str> {
         let (Some(snapshot), before) = (self.world.snapshot()?, self.cells()?) else { return Ok("deletes of nothing") };
+
         let mut tried = self.names.clone();
         let prepared = self.prepared(&[], anew);
         let grown = grown_in(&prepared);
@@ -232,12 +235,14 @@ impl History {
             (Err(finding), _) => return Err(finding.at("a run that a delete meets")),
             (Ok(_), Err(gone)) => return Err(Finding::new(format!("a run did not report {gone:?} as gone"))),
         };
+
         let edit = DeletePlan::new(&snapshot, target.clone())?.edit();
         if !edit.is_empty() {
             self.world.commit(snapshot.version().clone(), &edit, self.names.now)?;
         }
         let (base, run, _) = prepared;
         let done = self.commit(base, &run);
+
         let brings_known = ran.builds_anew || ran.appends;
         let both = brings_known && ran.has_new && !edit.is_empty();
         match done {
@@ -251,14 +256,16 @@ impl History {
             Ok(_) if both => return Err(Finding::new("a run of new inputs did not give way to a delete")),
             Ok(_) => {}
         }
-        let in_the_way = |gone| Finding::new(format!("{gone:?} are missing"));
+
+        // The delete applies to known inputs that the run read again, and not to new ones.
         let target = (!edit.is_empty()).then_some(target);
+        if !brings_known {
+            target.iter().for_each(|target| self.names.delete(target.clone()));
+        }
+        let expected = self.expect(&[], &grown, anew);
+        expected.map_err(|gone| Finding::new(format!("{gone:?} are missing")))?;
         if brings_known {
-            self.expect(&[], &grown, anew).map_err(in_the_way)?;
             target.into_iter().for_each(|target| self.names.delete(target));
-        } else {
-            target.into_iter().for_each(|target| self.names.delete(target));
-            self.expect(&[], &grown, anew).map_err(in_the_way)?;
         }
         self.look("a run that met a delete", &before)?;
         self.nothing_is_left()?;
@@ -293,13 +300,14 @@ impl History {
             return Ok(());
         }
         let version = snapshot.version();
-        let marked = |day: i64| {
+        for day in changed_days(before, &found) {
             let days = version.windows.iter().filter_map(|window| window.days.get(&(day as i32)));
             // A step may make two commits.
-            days.copied().any(|changed| changed + 2 > version.number)
-        };
-        let missed = changed_days(before, &found).into_iter().find(|day| !marked(*day));
-        missed.map_or(Ok(()), |day| Err(Finding::new(format!("{what}: day {day} changed and is not marked"))))
+            if !days.copied().any(|changed| changed + 2 > version.number) {
+                return Err(Finding::new(format!("{what}: day {day} changed and is not marked")));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -310,8 +318,12 @@ fn grown_in(prepared: &Result<Option<(Version, VersionEdit, Vec<String>)>>) -> V
 
 /// The days, since the epoch, of the rows that differ; keys are dated.
 fn changed_days(before: &Cells, after: &Cells) -> BTreeSet<i64> {
-    let differs = |(key, value): &(&_, &Vec<u8>)| before.get(*key) != Some(value) || after.get(*key) != Some(value);
-    let differing = before.iter().chain(after).filter(differs);
-    let day = |key: &str| key.rsplit_once("#201801").and_then(|(_, day)| day.parse::<i64>().ok());
-    differing.filter_map(|((key, ..), _)| day(key)).map(|day| START / DAY + day - 1).collect()
+    let mut days = BTreeSet::new();
+    for (cell, value) in before.iter().chain(after) {
+        if before.get(cell) != Some(value) || after.get(cell) != Some(value) {
+            let day = cell.0.rsplit_once("#201801").and_then(|(_, day)| day.parse::<i64>().ok());
+            days.extend(day.map(|day| START / DAY + day - 1));
+        }
+    }
+    days
 }

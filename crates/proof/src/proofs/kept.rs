@@ -10,12 +10,12 @@ use tidetable_upkeep::{VerifyOptions, verify};
 use crate::cells::{Cells, cells_in, same};
 use crate::finding::{Finding, Result};
 
-/// Expected cells of each version.
+/// Expected cells of each version that vacuum has not removed.
 #[derive(Debug, Default)]
 pub struct Shown(BTreeMap<u64, Arc<Cells>>);
 
 impl Shown {
-    /// Records that version `number` shows `cells`.
+    /// Records that version `number` shows `cells`; of a version that is known already nothing changes.
     pub fn put(&mut self, number: u64, cells: &Cells) {
         self.0.entry(number).or_insert_with(|| Arc::new(cells.clone()));
     }
@@ -48,7 +48,7 @@ impl Shown {
         same(&format!("version {number}"), &cells_in(&snapshot, &KeyRange::all())?, cells)
     }
 
-    /// Numbers of the known versions, ascending.
+    /// Numbers of the known versions, ascending: those that reads must still find.
     pub fn numbers(&self) -> Vec<u64> {
         self.0.keys().copied().collect()
     }
@@ -68,30 +68,38 @@ pub fn whole(table: &Table, all_versions: bool) -> Result<()> {
 /// # Errors
 /// The first such files.
 pub fn tidy(table: &Table) -> Result<()> {
-    let folder = |name: &str| format!("tables/{}/{name}", table.name());
-    let list =
-        |name: &str| -> Result<BTreeSet<String>> { Ok(table.blobs().list(&folder(name))?.into_iter().collect()) };
-    let alike = |what: &str, found: BTreeSet<String>, expected: BTreeSet<String>| {
-        if found == expected {
-            return Ok(());
-        }
-        let left: Vec<&String> = found.difference(&expected).take(3).collect();
-        let missing: Vec<&String> = expected.difference(&found).take(3).collect();
-        Err(Finding::new(format!("{what}: {left:?} are left over, {missing:?} are missing")))
-    };
     let numbers = table.version_numbers()?;
     let mut named = BTreeSet::new();
     for number in &numbers {
         named.extend(table.version(*number)?.ssts().map(|sst| format!("{}.sst", sst.id)));
     }
-    alike("SSTs", list("sst")?, named)?;
-    alike("manifests", list("manifest")?, numbers.iter().map(|number| format!("{number:020}.json")).collect())?;
+    alike("SSTs", files_of(table, "sst")?, named)?;
+    let manifests = numbers.iter().map(|number| format!("{number:020}.json")).collect();
+    alike("manifests", files_of(table, "manifest")?, manifests)?;
+
     let oldest = numbers.first().map(|number| format!("{number:020}")).unwrap_or_default();
-    if let Some(passed) = list("checkpoint")?.iter().find(|name| name.as_str() < oldest.as_str()) {
+    if let Some(passed) = files_of(table, "checkpoint")?.iter().find(|name| name.as_str() < oldest.as_str()) {
         return Err(Finding::new(format!("checkpoint {passed} is left over")));
     }
     for name in ["sst", "manifest", "checkpoint"] {
-        alike(name, table.blobs().leftovers(&folder(name))?.into_iter().collect(), BTreeSet::new())?;
+        alike(name, table.blobs().leftovers(&folder(table, name))?.into_iter().collect(), BTreeSet::new())?;
     }
     Ok(())
+}
+
+fn folder(table: &Table, name: &str) -> String {
+    format!("tables/{}/{name}", table.name())
+}
+
+fn files_of(table: &Table, name: &str) -> Result<BTreeSet<String>> {
+    Ok(table.blobs().list(&folder(table, name))?.into_iter().collect())
+}
+
+fn alike(what: &str, found: BTreeSet<String>, expected: BTreeSet<String>) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    let left: Vec<&String> = found.difference(&expected).take(3).collect();
+    let missing: Vec<&String> = expected.difference(&found).take(3).collect();
+    Err(Finding::new(format!("{what}: {left:?} are left over, {missing:?} are missing")))
 }

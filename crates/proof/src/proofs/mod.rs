@@ -19,12 +19,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::finding::{Finding, Result};
 
-/// Figures of a proof, for its report.
+/// Figures of a proof, for its report: names with counts, in the order in which they first came.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Figures(pub Vec<(&'static str, u64)>);
 
 impl Figures {
-    /// Adds the figures of another part.
+    /// Adds the figures of another part, name by name.
     pub fn add(&mut self, other: &Self) {
         for (name, count) in &other.0 {
             match self.0.iter_mut().find(|(known, _)| known == name) {
@@ -34,7 +34,7 @@ impl Figures {
         }
     }
 
-    /// The figure `name`.
+    /// The figure with this name; 0 if the proof does not count it.
     pub fn get(&self, name: &str) -> u64 {
         self.0.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count)
     }
@@ -55,6 +55,7 @@ impl fmt::Display for Figures {
 pub fn each_seed(first: u64, seeds: u64, one: impl Fn(u64) -> Result<Figures> + Sync) -> Result<Figures> {
     let (next, sum) = (AtomicU64::new(0), Mutex::new((Figures::default(), None::<Finding>)));
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
+
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
@@ -69,6 +70,7 @@ pub fn each_seed(first: u64, seeds: u64, one: impl Fn(u64) -> Result<Figures> + 
                         Ok(pool) => pool.install(|| one(seed)),
                         Err(error) => Err(Finding::new(error.to_string())),
                     };
+
                     let mut sum = sum.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     match done {
                         Ok(figures) => sum.0.add(&figures),
@@ -82,6 +84,7 @@ pub fn each_seed(first: u64, seeds: u64, one: impl Fn(u64) -> Result<Figures> + 
             });
         }
     });
+
     let (figures, finding) = sum.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     finding.map_or(Ok(figures), Err)
 }

@@ -47,12 +47,11 @@ struct Held {
     cells: Cells,
 }
 
-/// A table and its model.
 struct Pair {
     world: World,
     model: Model,
     script: Script,
-    /// Of the newest version.
+    /// Of the newest version; `None` before the first commit.
     snapshot: Option<Snapshot>,
     shown: Shown,
     held: Vec<Held>,
@@ -77,6 +76,7 @@ pub(super) fn on(blobs: Arc<dyn Blobs>, seed: u64, operations: u64, large: bool)
         // Small, so that a load writes several sorted runs.
         world.memory = 1 << 20;
     }
+
     let script = Script::new(kind, Random::new(random.number()), if large { 120_000 } else { 12 });
     let (shown, held) = (Shown::default(), Vec::new());
     let mut pair = Pair { world, model: World::model(kind)?, script, snapshot: None, shown, held };
@@ -94,6 +94,7 @@ pub(super) fn on(blobs: Arc<dyn Blobs>, seed: u64, operations: u64, large: bool)
         };
         figures.add(&Figures(vec![("operations", 1), (name, 1)]));
     }
+
     for Held { snapshot, cells } in &pair.held {
         same("a snapshot at the end", &cells_in(snapshot, &KeyRange::all())?, cells)?;
     }
@@ -123,7 +124,7 @@ impl Pair {
         Ok(step.name())
     }
 
-    /// Checks the table after a step.
+    /// Checks the table after a step: the newest version against the model, as a whole and row by row.
     fn look(&mut self, step: &Step, done: Done) -> Result<()> {
         self.snapshot = self.world.snapshot()?;
         let Some(snapshot) = &self.snapshot else { return Ok(()) };
@@ -145,6 +146,7 @@ impl Pair {
         let Some(before) = self.snapshot.as_ref().map(|snapshot| snapshot.version().number) else {
             return self.change();
         };
+
         let step = Step::Load(self.script.events());
         offer(&mut self.model, &step);
         let (now, sleeps) = (self.model.now(), random.one_in(2));
@@ -155,17 +157,20 @@ impl Pair {
             written = written.max(table.blobs().stat(&table.sst_path(&sst.id))?.and_then(|stat| stat.modified));
         }
         let after = written.filter(|_| sleeps).map(|written| written + 1);
+
         // Only a vacuum that removes SSTs commits a version.
         let said = self.world.vacuum(1 + random.below(3), after)?;
         let kept = table.version_numbers()?.first().copied().unwrap_or(before);
         self.shown.vacuumed(table, (before + 1).saturating_sub(kept))?;
         self.held.retain(|held| kept <= held.snapshot.version().number);
+
         let done = match table.commit(base, &edit, self.world.ids(), now) {
             Ok(version) if !sleeps || said == Done::Nothing => Done::Committed(version.number),
             Err(StoreError::Fenced { .. }) if sleeps => self.world.act(&step, self.model.inputs(), now)?,
             Ok(version) => return Err(Finding::new(format!("version {} names files that are gone", version.number))),
             Err(error) => return Err(Finding::from(error).at("a load that a vacuum came upon")),
         };
+
         self.look(&step, done)?;
         whole(self.world.table(), false)?;
         Ok("vacuums upon a load")

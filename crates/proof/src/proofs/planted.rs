@@ -32,6 +32,7 @@ pub fn prove(mut tell: impl FnMut(Bug, &str)) -> Result<Figures> {
     for (name, proof) in PROOFS {
         proof().map_err(|finding| finding.at(format_args!("{name}, with no bug planted")))?;
     }
+
     let mut missed = Vec::new();
     for &bug in Bug::ALL {
         failpoints::plant(Some(bug));
@@ -49,6 +50,7 @@ pub fn prove(mut tell: impl FnMut(Bug, &str)) -> Result<Figures> {
             None => missed.push(bug),
         }
     }
+
     let found = (Bug::ALL.len() - missed.len()) as u64;
     if missed.is_empty() {
         Ok(Figures(vec![("bugs planted", Bug::ALL.len() as u64), ("found", found)]))

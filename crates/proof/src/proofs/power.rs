@@ -24,6 +24,7 @@ pub fn prove(first: u64, seeds: u64, steps: usize) -> Result<Figures> {
         disk.remember();
         let run = Run::new(seed, steps, &disk)?;
         let mut random = Random::new(!seed);
+
         let mut figures = Figures(vec![("seeds", 1), ("commits", run.taken.last().map_or(0, |taken| taken.version))]);
         for (at, boundary) in disk.boundaries().iter().enumerate() {
             let losses: Vec<Loss> = (0..PARTIAL).map(|_| Loss::Some(random.number())).collect();
@@ -50,6 +51,7 @@ fn check(run: &Run, boundary: &Boundary, loss: Loss, goes_on: bool, random: &mut
     if !(boundary.mark..=boundary.mark + 1).contains(&number) {
         return Err(Finding::new(format!("version {} was committed, version {number} is there", boundary.mark)));
     }
+
     same(&format!("version {number}"), &world.cells()?, &run.cells_of(number)?)?;
     if let Some(older) = random.pick(&world.table().version_numbers()?) {
         let snapshot = Snapshot::new(world.table().clone(), world.table().version(older)?.into())?;
@@ -58,6 +60,7 @@ fn check(run: &Run, boundary: &Boundary, loss: Loss, goes_on: bool, random: &mut
     if random.one_in(4) {
         whole(world.table(), true)?;
     }
+
     if !goes_on {
         return Ok(());
     }

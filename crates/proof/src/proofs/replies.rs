@@ -21,7 +21,7 @@ use crate::world::World;
 
 /// Tries after which a writer must have succeeded.
 const TRIES: usize = 1000;
-/// The table of every [`World`].
+/// Name of the table of every [`World`], which has one.
 pub(super) const TABLE: &str = "T";
 /// Newest versions from which the base of a commit is chosen.
 const HELD: usize = 4;
@@ -40,16 +40,17 @@ fn one(seed: u64, commits: u64) -> Result<Figures> {
     let shelf = Shelf::default();
     let one_in = 1 + random.below(6);
     let flaky = Flaky::new(shelf.clone(), Random::new(random.number()), 1 + one_in);
-    line(&mut random, kind, Arc::new(flaky), &(Arc::new(shelf) as Arc<dyn Blobs>), (seed, commits))
+    line(&mut random, kind, Arc::new(flaky), &(Arc::new(shelf) as Arc<dyn Blobs>), seed, commits)
 }
 
-/// Commits to `blobs` over the unreliable connection `flaky`.
+/// Makes `commits` commits over the unreliable connection `flaky` to `blobs`, and checks them.
 pub(super) fn line(
     random: &mut Random,
     kind: Kind,
     flaky: Arc<dyn Blobs>,
     blobs: &Arc<dyn Blobs>,
-    (seed, commits): (u64, u64),
+    seed: u64,
+    commits: u64,
 ) -> Result<Figures> {
     let writer = Writer { run: seed, first: 0, commits };
     let (figures, acknowledged) = writer.commit_all(random, kind, flaky, blobs.as_ref())?;
@@ -62,9 +63,9 @@ pub(super) type Acknowledged = BTreeMap<String, u64>;
 /// A writer with inputs of its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Writer {
-    /// Makes its ids unique.
+    /// Makes its ids unique among the writers of a table.
     pub run: u64,
-    /// Number of its first input.
+    /// Number of its first input; inputs of different writers have different numbers.
     pub first: u64,
     /// How many commits it makes, of an input each.
     pub commits: u64,
@@ -87,6 +88,7 @@ impl Writer {
         let mut held = vec![retried(|| world.prepared(&crate::event::Inputs::default()))?.0];
         let mut figures = Figures::default();
         let mut acknowledged = Acknowledged::new();
+
         for number in self.first..self.first + self.commits {
             let Some(base) = held.get(random.place(held.len())).cloned() else { break };
             let edit = edit(&table, blobs, &base, number, &ids)?;
@@ -134,6 +136,7 @@ fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Nam
         windows: vec![window],
         owed: Vec::new(),
     };
+
     let sst = Sst {
         id,
         seqno: 0,
@@ -150,6 +153,7 @@ fn edit(table: &Table, blobs: &dyn Blobs, base: &Version, number: u64, ids: &Nam
         bounds: None,
         emptied: false,
     };
+
     Ok(VersionEdit {
         inputs: vec![input],
         ssts: [(window, vec![sst])].into(),
@@ -178,6 +182,7 @@ pub(super) fn check(table: &Table, acknowledged: &Acknowledged) -> Result<()> {
     if latest.number != acknowledged.len() as u64 {
         return Err(Finding::new(format!("{} commits made {} versions", acknowledged.len(), latest.number)));
     }
+
     for sst in latest.ssts() {
         if table.blobs().read(&table.sst_path(&sst.id))?.is_none() {
             return Err(Finding::new(format!("SST {} of version {} is gone", sst.id, latest.number)));
@@ -188,6 +193,7 @@ pub(super) fn check(table: &Table, acknowledged: &Acknowledged) -> Result<()> {
         let inputs = latest.inputs.len();
         return Err(Finding::new(format!("{} commits left {inputs} inputs and {ssts} files", acknowledged.len())));
     }
+
     let mut before: Vec<String> = Vec::new();
     for number in 1..=latest.number {
         let version = table.version(number)?;

@@ -13,29 +13,29 @@ use crate::sim::{Platter, SimDisk};
 use crate::step::{Kind, Script, Step};
 use crate::world::{Done, World, offer, tell};
 
-/// A step taken.
+/// A step that was taken, with all that another run needs to go on from there.
 #[derive(Debug, Clone)]
 pub struct Taken {
-    /// The step.
+    /// The step, as the script gave it.
     pub step: Step,
-    /// The inputs it found.
+    /// The inputs that the step found, its own included.
     pub inputs: Inputs,
-    /// Logical time before it.
+    /// Logical time before the step, microseconds since the epoch.
     pub now: i64,
-    /// The version after it.
+    /// Number of the newest version after the step.
     pub version: u64,
-    /// The cells that a read shows after it.
+    /// The cells that a read shows after it, by the model.
     pub cells: Cells,
-    /// The disk before it.
+    /// The disk before the step, from which it can be taken again.
     pub before: Platter,
 }
 
-/// A run.
+/// A run on a simulated disk, whose steps all succeeded.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// The kind of its table.
+    /// The kind of its table, by which another run opens it.
     pub kind: Kind,
-    /// Its steps.
+    /// Its steps in order, each with what it found.
     pub taken: Vec<Taken>,
 }
 
@@ -56,11 +56,13 @@ impl Run {
             let step = script.next(model.inputs().len());
             offer(&mut model, &step);
             let (before, now) = (disk.platter(), model.now());
+
             let done = world.act(&step, model.inputs(), now)?;
             if let Done::Committed(number) = done {
                 version = number;
                 disk.mark(number);
             }
+
             let time = world.snapshot()?.map_or(now, |snapshot| snapshot.version().now);
             tell(&mut model, &step, done, time);
             same(step.name(), &world.cells()?, model.cells())?;

@@ -24,7 +24,7 @@ pub struct FaultyBucket {
 }
 
 impl FaultyBucket {
-    /// Wraps `inner`.
+    /// Wraps `inner`, whose replies are lost by `random`: one of `one_in` writes.
     pub fn new(inner: Arc<dyn ObjectStore>, random: Random, one_in: u64) -> Self {
         Self { inner, random: Mutex::new(random), one_in }
     }

@@ -10,7 +10,7 @@ use tidetable_sstable::ReadAt;
 
 use super::platter::{Loss, Platter};
 
-/// A call of the operating system.
+/// A call of the operating system, as the store makes it through [`Disk`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names of the calls")]
 pub enum Call {
@@ -30,34 +30,34 @@ pub enum Call {
 }
 
 impl Call {
-    /// Whether it changes the disk.
+    /// Whether it changes the disk, so that a power loss before it and after it may differ.
     pub fn changes(self) -> bool {
         !matches!(self, Self::List | Self::Read | Self::Open | Self::ReadAt | Self::Stat)
     }
 }
 
-/// How a call fails.
+/// How a call fails: before or after it was done, once or for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// EIO, and nothing was done; a failed sync loses the bytes for good.
     Io,
-    /// EIO, although it was done.
+    /// EIO, although it was done: the caller cannot know.
     IoAfter,
     /// ENOSPC after half of a write, and for every later call that needs space, until [`SimDisk::heal`].
     NoSpace,
     /// A short write of half the bytes, without an error.
     Short,
-    /// EINTR: nothing was done.
+    /// EINTR: nothing was done, and the caller has to repeat the write.
     Interrupted,
-    /// This and every later call fails.
+    /// This and every later call fails, as after a controller died.
     Dead,
 }
 
 impl FaultKind {
-    /// All of them.
+    /// All kinds, for proofs that try each at each call.
     pub const ALL: [Self; 6] = [Self::Io, Self::IoAfter, Self::NoSpace, Self::Short, Self::Interrupted, Self::Dead];
 
-    /// Whether `call` can fail in this way.
+    /// Whether `call` can fail in this way; others are not tried with it.
     pub fn concerns(self, call: Call) -> bool {
         let needs_space = call.changes() && call != Call::Remove;
         match self {
@@ -70,23 +70,23 @@ impl FaultKind {
     }
 }
 
-/// A fault of one call.
+/// A fault of one call; the others succeed, unless its kind says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// Number of the call, from 0.
+    /// Number of the call since [`SimDisk::fail`], from 0.
     pub at: u64,
-    /// How it fails.
+    /// How the call fails, and what it does before.
     pub kind: FaultKind,
 }
 
-/// State of the disk before a change.
+/// State of the disk before a change, as a power loss at this moment finds it.
 #[derive(Debug, Clone)]
 pub struct Boundary {
-    /// The disk.
+    /// Content of the disk, with what is not synced.
     pub platter: Platter,
-    /// The last value of [`SimDisk::mark`].
+    /// The last value of [`SimDisk::mark`]: how much was acknowledged before.
     pub mark: u64,
-    /// The call and its path.
+    /// The call that follows, with its path, for messages.
     pub call: (Call, PathBuf),
 }
 
@@ -101,7 +101,7 @@ struct State {
     boundaries: Option<Vec<Boundary>>,
 }
 
-/// A disk in memory. Clones share it.
+/// A disk in memory, on which each call can fail. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct SimDisk {
     state: Arc<Mutex<State>>,
@@ -115,7 +115,7 @@ enum Then {
 }
 
 impl SimDisk {
-    /// A disk with this content.
+    /// A disk with this content, without faults and with nothing recorded.
     pub fn new(platter: Platter) -> Self {
         Self { state: Arc::new(Mutex::new(State { platter, ..State::default() })) }
     }
@@ -124,14 +124,14 @@ impl SimDisk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Injects a fault; calls are counted from here.
+    /// Injects a fault instead of any earlier one; calls are counted from here.
     pub fn fail(&self, fault: Fault) {
         let mut state = self.state();
         state.calls.clear();
         state.fault = Some(fault);
     }
 
-    /// Ends all faults.
+    /// Ends all faults: later calls succeed, except on what a failed sync lost.
     pub fn heal(&self) {
         let mut state = self.state();
         (state.fault, state.full, state.dead) = (None, false, false);
@@ -142,12 +142,12 @@ impl SimDisk {
         self.state().calls.clone()
     }
 
-    /// Its content.
+    /// A copy of its content, with what is not synced.
     pub fn platter(&self) -> Platter {
         self.state().platter.clone()
     }
 
-    /// The disk after a power loss.
+    /// Another disk: what is left of this one after a power loss.
     pub fn after(&self, loss: Loss) -> Self {
         Self::new(self.state().platter.after(loss))
     }
@@ -157,7 +157,7 @@ impl SimDisk {
         self.state().boundaries = Some(Vec::new());
     }
 
-    /// The recorded states, and the final one.
+    /// The recorded states in order, and the final one with no call; nothing is recorded any more.
     pub fn boundaries(&self) -> Vec<Boundary> {
         let mut state = self.state();
         let mut boundaries = state.boundaries.take().unwrap_or_default();
@@ -166,7 +166,7 @@ impl SimDisk {
         boundaries
     }
 
-    /// Sets the mark of later boundaries.
+    /// Sets the mark of later boundaries, such as the number of commits acknowledged so far.
     pub fn mark(&self, mark: u64) {
         self.state().mark = mark;
     }
@@ -192,12 +192,14 @@ fn missing() -> io::Error {
 }
 
 impl State {
+    /// Counts a call, records the state before it if it is a change, and decides what it does.
     fn begin(&mut self, call: Call, path: &Path) -> io::Result<Then> {
         let at = self.calls.len() as u64;
         self.calls.push(call);
         if self.dead {
             return Err(eio());
         }
+
         if call.changes()
             && let Some(boundaries) = &mut self.boundaries
         {
@@ -207,9 +209,11 @@ impl State {
         if self.full && FaultKind::NoSpace.concerns(call) {
             return Err(ErrorKind::StorageFull.into());
         }
+
         let Some(fault) = self.fault.filter(|fault| fault.at == at && fault.kind.concerns(call)) else {
             return Ok(Then::Do);
         };
+
         match fault.kind {
             FaultKind::IoAfter => Ok(Then::DoAndFail),
             FaultKind::Short => Ok(Then::Half),
@@ -316,7 +320,6 @@ impl Disk for SimDisk {
     }
 }
 
-/// A file being written.
 struct SimFile {
     disk: SimDisk,
     file: usize,
@@ -325,19 +328,17 @@ struct SimFile {
 
 impl Write for SimFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let full = |error: io::Error| {
-            // A full disk keeps the bytes that fit.
-            if error.kind() == ErrorKind::StorageFull {
-                self.disk.state().platter.write(self.file, &bytes[..bytes.len() / 2]);
-            }
-            error
-        };
         let done = self.disk.call(Call::Write, &self.path, |platter, half| {
             let len = if half { bytes.len().div_ceil(2) } else { bytes.len() };
             platter.write(self.file, &bytes[..len]);
             Ok(len)
         });
-        done.map_err(full)
+
+        // A full disk keeps the bytes that fit.
+        if done.as_ref().is_err_and(|error| error.kind() == ErrorKind::StorageFull) {
+            self.disk.state().platter.write(self.file, &bytes[..bytes.len() / 2]);
+        }
+        done
     }
 
     fn flush(&mut self) -> io::Result<()> {

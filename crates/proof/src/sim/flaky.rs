@@ -12,7 +12,6 @@ use crate::random::Random;
 
 type Result<T> = std::result::Result<T, BlobError>;
 
-/// Outcome of a `create_new`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Right,
@@ -26,7 +25,7 @@ enum Answer {
     TakenByNobody,
 }
 
-/// A shelf with some wrong replies.
+/// A shelf with some wrong replies to the writes that commit.
 #[derive(Debug)]
 pub struct Flaky {
     shelf: Shelf,
@@ -36,11 +35,12 @@ pub struct Flaky {
 }
 
 impl Flaky {
-    /// Wraps `shelf`.
+    /// Wraps `shelf`; `random` decides which of the replies are wrong, one in `one_in`.
     pub fn new(shelf: Shelf, random: Random, one_in: u64) -> Self {
         Self { shelf, random: Mutex::new(random), one_in }
     }
 
+    /// How the next write is answered, by random.
     fn answer(&self) -> Answer {
         let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
         if !random.one_in(self.one_in) {

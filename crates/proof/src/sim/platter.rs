@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::random::Random;
 
-/// Directories and files. Clones share the bytes.
+/// Directories and files with what of them is durable. Clones share the bytes.
 #[derive(Debug, Clone)]
 pub struct Platter {
     folders: BTreeMap<PathBuf, Folder>,
@@ -21,7 +21,7 @@ struct Folder {
     names: BTreeMap<String, Entry>,
     /// Entries at the last sync of the directory.
     durable: BTreeMap<String, Entry>,
-    /// Changes since, in order.
+    /// Changes since then, in order; a power loss may undo any of them.
     since: Vec<Change>,
 }
 
@@ -46,10 +46,10 @@ struct Content {
     lost: bool,
 }
 
-/// What a power loss destroys.
+/// What a power loss destroys of what is not synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// All unsynced data.
+    /// All unsynced data, of files and of directories.
     Everything,
     /// Some unsynced data, by this seed: bytes may be missing or zero, and later changes may survive earlier ones.
     Some(u64),
@@ -93,7 +93,7 @@ impl Platter {
         self.folders.get(folder)?.names.get(name).copied()
     }
 
-    /// The file of this name.
+    /// The file of this name, by its number; `None` for directories and free names.
     pub fn file(&self, path: &Path) -> Option<usize> {
         match self.entry(path)? {
             Entry::File(file) => Some(file),
@@ -101,7 +101,7 @@ impl Platter {
         }
     }
 
-    /// The bytes of a file.
+    /// The bytes of a file as readers see them, synced or not.
     pub fn bytes(&self, file: usize) -> Arc<Vec<u8>> {
         self.files.get(file).map(|content| Arc::clone(&content.bytes)).unwrap_or_default()
     }
@@ -111,28 +111,29 @@ impl Platter {
         file as i64
     }
 
-    /// Whether the directory exists.
+    /// Whether there is a directory at this path.
     pub fn is_directory(&self, path: &Path) -> bool {
         self.folders.contains_key(path)
     }
 
-    /// Whether the name is taken.
+    /// Whether a file or a directory has this name.
     pub fn exists(&self, path: &Path) -> bool {
         self.entry(path).is_some()
     }
 
-    /// The names in a directory.
+    /// The names in a directory, ascending; `None` if it does not exist.
     pub fn list(&self, path: &Path) -> Option<Vec<String>> {
         Some(self.folders.get(path)?.names.keys().cloned().collect())
     }
 
-    /// Paths of all files.
+    /// Paths of all files, by directory and name; directories are left out.
     pub fn paths(&self) -> Vec<PathBuf> {
-        let files = |(path, folder): (&PathBuf, &Folder)| {
+        let mut paths = Vec::new();
+        for (path, folder) in &self.folders {
             let files = folder.names.iter().filter(|(_, entry)| **entry != Entry::Folder);
-            files.map(|(name, _)| path.join(name)).collect::<Vec<_>>()
-        };
-        self.folders.iter().flat_map(files).collect()
+            paths.extend(files.map(|(name, _)| path.join(name)));
+        }
+        paths
     }
 
     /// Creates an empty file; `None` if the directory does not exist.
@@ -144,28 +145,28 @@ impl Platter {
         Some(file)
     }
 
-    /// Appends bytes to a file.
+    /// Appends bytes to a file; they are not durable before a sync.
     pub fn write(&mut self, file: usize, bytes: &[u8]) {
         if let Some(content) = self.files.get_mut(file) {
             Arc::make_mut(&mut content.bytes).extend_from_slice(bytes);
         }
     }
 
-    /// Syncs a file.
+    /// Syncs a file: its bytes survive a power loss, unless a sync failed before.
     pub fn sync(&mut self, file: usize) {
         if let Some(content) = self.files.get_mut(file).filter(|content| !content.lost) {
             content.synced = content.bytes.len();
         }
     }
 
-    /// A failed sync of a file.
+    /// A failed sync of a file: what is not durable now never will be, as on Linux.
     pub fn lose(&mut self, file: usize) {
         if let Some(content) = self.files.get_mut(file) {
             content.lost = true;
         }
     }
 
-    /// Gives a file another name.
+    /// Gives a file another name, which is not durable before a sync of its directory.
     pub fn link(&mut self, from: &Path, to: &Path) {
         if let (Some(entry), Some((folder, name))) = (self.entry(from), split(to))
             && let Some(folder) = self.folders.get_mut(folder)
@@ -183,7 +184,7 @@ impl Platter {
         }
     }
 
-    /// Removes a name.
+    /// Removes a name; the file stays for those who have it open.
     pub fn remove(&mut self, path: &Path) {
         if let Some((folder, name)) = split(path)
             && let Some(folder) = self.folders.get_mut(folder)
@@ -201,7 +202,7 @@ impl Platter {
         true
     }
 
-    /// Syncs a directory.
+    /// Syncs a directory: its names survive a power loss.
     pub fn sync_directory(&mut self, path: &Path) {
         if let Some(folder) = self.folders.get_mut(path) {
             folder.durable.clone_from(&folder.names);
@@ -209,7 +210,7 @@ impl Platter {
         }
     }
 
-    /// The content after a power loss.
+    /// The content after a power loss, all of it durable.
     pub fn after(&self, loss: Loss) -> Self {
         let mut random = match loss {
             Loss::Everything => None,
@@ -217,6 +218,7 @@ impl Platter {
         };
         let files = self.files.iter().map(|content| content.after(random.as_mut())).collect();
         let mut left = Self { folders: BTreeMap::new(), files };
+
         let mut waiting = vec![PathBuf::from("/")];
         while let Some(path) = waiting.pop() {
             let Some(folder) = self.folders.get(&path) else { continue };

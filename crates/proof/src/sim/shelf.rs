@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 type Result<T> = std::result::Result<T, BlobError>;
 
-/// Files by path. Clones share them.
+/// Files by path, in memory, with times that ascend. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Shelf {
     files: Arc<Mutex<Files>>,
@@ -46,13 +46,13 @@ impl Shelf {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An independent copy.
+    /// An independent copy: later writes to one are not in the other.
     #[must_use]
     pub fn copy(&self) -> Self {
         Self { files: Arc::new(Mutex::new(self.files().clone())) }
     }
 
-    /// All paths.
+    /// The paths of all files, in ascending order.
     pub fn paths(&self) -> Vec<String> {
         self.files().by_path.keys().cloned().collect()
     }
@@ -62,12 +62,12 @@ impl Shelf {
         self.files().get(path).cloned().unwrap_or_default()
     }
 
-    /// Replaces the bytes of a file.
+    /// Replaces the bytes of a file, or creates it; its time is later than all before.
     pub fn put(&self, path: &str, bytes: impl Into<Bytes>) {
         self.files().put(path, bytes.into());
     }
 
-    /// A hash of all paths and bytes.
+    /// A hash of all paths and bytes, by which two runs are compared.
     pub fn hash(&self) -> u128 {
         let mut hash = Xxh3::new();
         for (path, (_, bytes)) in &self.files().by_path {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tidetable_blobs::{Disk, DiskFile, OsDisk, Stat};
 use tidetable_sstable::ReadAt;
 
-/// Callback for reached places; it may not return.
+/// Callback for reached places, which may kill the process: then it does not return.
 pub trait Stop: std::fmt::Debug + Send + Sync {
     /// The place `before` or `after` (or in the `middle` of) a `call` about a file of the kind `what`.
     fn reached(&self, call: &'static str, what: &'static str, when: &'static str);
@@ -29,14 +29,14 @@ pub fn places() -> Vec<(&'static str, &'static str, &'static str)> {
     places
 }
 
-/// The disk of the operating system, with places.
+/// The disk of the operating system, with a place before and after each call.
 #[derive(Debug)]
 pub struct StopDisk {
     stop: Arc<dyn Stop>,
 }
 
 impl StopDisk {
-    /// Calls `stop` at every place.
+    /// A disk that calls `stop` at every place.
     pub fn new(stop: Arc<dyn Stop>) -> Self {
         Self { stop }
     }
@@ -50,8 +50,9 @@ impl StopDisk {
 }
 
 fn kind(path: &Path) -> &'static str {
-    let is = |name: &str| path.components().any(|part| part.as_os_str() == name);
-    ["sst", "manifest", "checkpoint"].into_iter().find(|name| is(name)).unwrap_or("folder")
+    let kinds = ["sst", "manifest", "checkpoint"];
+    let found = kinds.into_iter().find(|name| path.components().any(|part| part.as_os_str() == *name));
+    found.unwrap_or("folder")
 }
 
 impl Disk for StopDisk {

@@ -1,6 +1,7 @@
 //! The process to kill: takes the steps of a script, and reports them.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,9 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// `step:call:file:when`.
+    /// Kind of step, call, kind of file and when: `step:call:file:when`.
     pub name: String,
-    /// How often it is passed first.
+    /// How often it is passed first, before the process stops there.
     pub passes: u64,
 }
 
@@ -44,26 +45,26 @@ impl FromStr for Place {
     }
 }
 
-/// The task of a process.
+/// The task of a process that may be killed, as its command line says it.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// Directory of the store.
+    /// Directory of the store, which the process shares with those before it.
     pub root: PathBuf,
-    /// Number of the run, unique per process.
+    /// Number of the run, unique per process, from which it makes its ids.
     pub run: u64,
-    /// Seed of the script.
+    /// Seed of the script, and so of the kind of its table.
     pub seed: u64,
-    /// The first step to take, and the first not to.
-    pub steps: (u64, u64),
-    /// Where to stop.
+    /// Numbers of the steps to take, from 0; those before them were taken by earlier processes.
+    pub steps: Range<u64>,
+    /// The place to stop at, there to be killed; `None` to be killed by time or not at all.
     pub place: Option<Place>,
 }
 
 impl Task {
-    /// Command-line arguments of the task.
+    /// Command-line arguments of the task, behind the word `child`.
     pub fn args(&self) -> Vec<String> {
         let mut args = vec![self.root.display().to_string()];
-        args.extend([self.run, self.seed, self.steps.0, self.steps.1].map(|number| number.to_string()));
+        args.extend([self.run, self.seed, self.steps.start, self.steps.end].map(|number| number.to_string()));
         args.extend(self.place.as_ref().map(Place::to_string));
         args
     }
@@ -73,10 +74,14 @@ impl Task {
     /// # Errors
     /// If they are invalid.
     pub fn parse(args: &[String]) -> Result<Self> {
-        let number = |at: usize| args.get(at).and_then(|text| text.parse::<u64>().ok());
-        let parsed = || Some((PathBuf::from(args.first()?), number(1)?, number(2)?, (number(3)?, number(4)?)));
-        let (root, run, seed, steps) = parsed().ok_or_else(|| Finding::new("usage: ROOT RUN SEED FROM TO [PLACE]"))?;
-        Ok(Self { root, run, seed, steps, place: args.get(5).map(|text| text.parse()).transpose()? })
+        let parsed = Self::parse_numbers(args).ok_or_else(|| Finding::new("usage: ROOT RUN SEED FROM TO [PLACE]"))?;
+        Ok(Self { place: args.get(5).map(|text| text.parse()).transpose()?, ..parsed })
+    }
+
+    fn parse_numbers(args: &[String]) -> Option<Self> {
+        let [root, run, seed, from, to, ..] = args else { return None };
+        let steps = from.parse().ok()?..to.parse().ok()?;
+        Some(Self { root: PathBuf::from(root), run: run.parse().ok()?, seed: seed.parse().ok()?, steps, place: None })
     }
 
     /// Takes the steps.
@@ -88,7 +93,7 @@ impl Task {
         let disk = StopDisk::new(Arc::clone(&here) as Arc<dyn Stop>);
         let blobs = LocalBlobs::on(Arc::new(disk), self.root.clone());
         let world = World::new(Arc::new(blobs), kind_of(self.seed), self.run)?;
-        take(&world, self.seed, self.steps, |step| {
+        take(&world, self.seed, self.steps.clone(), |step| {
             *here.step.lock().unwrap_or_else(PoisonError::into_inner) = step;
         })
     }

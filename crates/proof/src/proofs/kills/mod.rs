@@ -50,6 +50,7 @@ pub fn prove(prove: &Path, first: u64, kills: u64) -> Result<Figures> {
         let root = folder.path().join("store");
         let mut table = Table::new(Arc::new(LocalBlobs::new(root.clone())), seed)?;
         let most = (figures.get("kills") + KILLS_OF_A_TABLE).min(kills);
+
         // Gives a table up whose processes mostly end by themselves.
         for _ in 0..2 * KILLS_OF_A_TABLE {
             if figures.get("kills") >= most {
@@ -60,7 +61,10 @@ pub fn prove(prove: &Path, first: u64, kills: u64) -> Result<Figures> {
             if let Some(place) = &place {
                 *tried.entry(place.name.clone()).or_default() += 1;
             }
-            let ended = self::run(&mut table, prove, &root, (run, seed), place, &mut random)
+
+            let steps = table.steps..table.steps + STEPS;
+            let task = Task { root: root.clone(), run, seed, steps, place };
+            let ended = self::run(&mut table, prove, &task, &mut random)
                 .map_err(|found| found.at(format_args!("seed {seed}, run {run}")))?;
             let part = match &ended {
                 Ended::At(name) => {
@@ -73,6 +77,7 @@ pub fn prove(prove: &Path, first: u64, kills: u64) -> Result<Figures> {
             let killed = u64::from(!matches!(ended, Ended::ByItself));
             figures.add(&Figures(vec![("kills", killed), (part, 1)]));
         }
+
         table.finish()?;
         figures.add(&Figures(vec![("tables", 1), ("commits", table.version)]));
         seed += 1;
@@ -103,7 +108,7 @@ fn next_place(tried: &BTreeMap<String, u64>, met: &BTreeMap<String, u64>, random
     Place { name, passes }
 }
 
-/// How a process ended.
+/// How a process ended, if it did not fail.
 enum Ended {
     At(String),
     ByTime,
@@ -111,17 +116,7 @@ enum Ended {
 }
 
 /// Runs a process that may be killed, and checks the table after it.
-fn run(
-    table: &mut Table,
-    prove: &Path,
-    root: &Path,
-    (run, seed): (u64, u64),
-    place: Option<Place>,
-    random: &mut Random,
-) -> Result<Ended> {
-    let by_time = place.is_none();
-    let (root, steps) = (root.to_owned(), (table.steps, table.steps + STEPS));
-    let task = Task { root, run, seed, steps, place };
+fn run(table: &mut Table, prove: &Path, task: &Task, random: &mut Random) -> Result<Ended> {
     let mut process = Command::new(prove).arg("child").args(task.args()).stdout(Stdio::piped()).spawn()?;
     let out = process.stdout.take().map(BufReader::new);
     let mut ended = Ended::ByItself;
@@ -133,16 +128,17 @@ fn run(
         } else if let Some(name) = line.strip_prefix("at ") {
             ended = Ended::At(name.to_owned());
             process.kill()?;
-        } else if by_time && line == format!("begin {}", task.steps.0 + kill_in) {
+        } else if task.place.is_none() && line == format!("begin {}", task.steps.start + kill_in) {
             std::thread::sleep(Duration::from_micros(random.below(DELAY)));
             ended = Ended::ByTime;
             process.kill()?;
         }
     }
+
     let status = process.wait()?;
     if matches!(ended, Ended::ByItself) && !status.success() {
         return Err(Finding::new(format!("a process failed after {} steps: {status}", done.len())));
     }
-    table.check(run, &done)?;
+    table.check(task.run, &done)?;
     Ok(ended)
 }

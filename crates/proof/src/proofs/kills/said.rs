@@ -7,13 +7,19 @@
 //! ```
 
 use std::io::Write;
+use std::ops::Range;
 
 use super::script::Scripted;
 use crate::finding::{Finding, Result};
 use crate::world::World;
 
-/// Version and logical time after a step.
-pub(in crate::proofs) type Said = (u64, i64);
+/// What a process said after a step.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::proofs) struct Said {
+    pub version: u64,
+    /// Logical time of the version, microseconds since the epoch.
+    pub now: i64,
+}
 
 /// Reads an `ok` line; `None` for other lines.
 ///
@@ -24,7 +30,8 @@ pub(in crate::proofs) fn done(line: &str) -> Result<Option<Said>> {
     let mut said = step.split(' ').skip(1);
     let version = said.next().and_then(|version| version.parse().ok());
     let now = said.next().and_then(|now| now.parse().ok());
-    version.zip(now).map(Some).ok_or_else(|| Finding::new(format!("a process said {line}")))
+    let said = version.zip(now).map(|(version, now)| Said { version, now });
+    said.map(Some).ok_or_else(|| Finding::new(format!("a process said {line}")))
 }
 
 /// Says a line at once.
@@ -37,17 +44,18 @@ pub(super) fn say(line: &str) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Takes the steps `steps` of the script of `seed`, and says so; `begun` is called with the name of each.
+/// Takes steps of the script of `seed`, and says so; `begun` is called with the name of each.
 ///
 /// # Errors
 /// Those of the store.
-pub(in crate::proofs) fn take(world: &World, seed: u64, steps: (u64, u64), begun: impl Fn(&'static str)) -> Result<()> {
+pub(in crate::proofs) fn take(world: &World, seed: u64, steps: Range<u64>, begun: impl Fn(&'static str)) -> Result<()> {
     let mut script = Scripted::new(seed);
-    for number in 0..steps.1 {
+    for number in 0..steps.end {
         let step = script.offer();
-        if number < steps.0 {
+        if number < steps.start {
             continue;
         }
+
         say(&format!("begin {number}"))?;
         begun(step.name());
         let now = world.snapshot()?.map_or(script.begin(), |snapshot| snapshot.version().now);

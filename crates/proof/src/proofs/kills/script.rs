@@ -13,7 +13,7 @@ pub(in crate::proofs) fn kind_of(seed: u64) -> Kind {
 #[derive(Debug)]
 pub(in crate::proofs) struct Scripted {
     script: Script,
-    /// What a load finds.
+    /// What a load finds: the inputs of all steps so far.
     pub inputs: Inputs,
 }
 
@@ -34,7 +34,7 @@ impl Scripted {
         step
     }
 
-    /// Logical time before the first version.
+    /// Logical time before the first version, microseconds since the epoch.
     pub fn begin(&self) -> i64 {
         crate::event::START + crate::event::DAY
     }

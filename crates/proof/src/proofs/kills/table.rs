@@ -18,9 +18,9 @@ pub(in crate::proofs) struct Table {
     blobs: Arc<dyn Blobs>,
     seed: u64,
     model: Model,
-    /// Steps done.
+    /// Number of steps done, by all processes together.
     pub steps: u64,
-    /// The newest version.
+    /// Number of the newest version; 0 before the first commit.
     pub version: u64,
     shown: Shown,
 }
@@ -47,14 +47,19 @@ impl Table {
         for _ in 0..self.steps {
             script.offer();
         }
-        let said = done.last().map_or(self.version, |(version, _)| *version);
+
+        let said = done.last().map_or(self.version, |said| said.version);
         // Acknowledged commits must exist, and at most one more.
         if found != said && found != said + 1 {
             return Err(Finding::new(format!("version {said} was committed, version {found} is there")));
         }
-        let unsaid = if found > said { Some((found, world.table().version(found)?.now)) } else { None };
+        let unsaid = match found > said {
+            true => Some(Said { version: found, now: world.table().version(found)?.now }),
+            false => None,
+        };
+
         let mut kept = u64::MAX;
-        for (version, now) in done.iter().copied().chain(unsaid) {
+        for Said { version, now } in done.iter().copied().chain(unsaid) {
             let step = script.offer();
             offer(&mut self.model, &step);
             if let Step::Vacuum(versions) = step {
@@ -66,6 +71,7 @@ impl Table {
             self.version = version;
             self.steps += 1;
         }
+
         same(&format!("version {found} after {} steps", self.steps), &world.cells()?, self.model.cells())?;
         if found == 0 {
             return Ok(());

@@ -42,15 +42,12 @@ pub fn writers(first: u64, seeds: u64, commits: u64) -> Result<Figures> {
         let mut random = Random::new(seed);
         let kind = Kind::any(&mut random);
         place.set_faults(random.pick(&FAULTS).unwrap_or_default())?;
-        let one = |number: u64| {
-            let (blobs, mut random) = (place.blobs(number as usize), Random::new(seed << 1 | number));
-            let writer = Writer { run: seed << 1 | number, first: number * commits, commits };
-            writer.commit_all(&mut random, kind, blobs.clone(), blobs.as_ref())
-        };
+
         let both = thread::scope(|scope| {
-            let writers = [0, 1].map(|number| scope.spawn(move || one(number)));
+            let writers = [0, 1].map(|number| scope.spawn(move || write(place, kind, seed, number, commits)));
             writers.map(|writer| writer.join().unwrap_or_else(|_| Err(Finding::new("a writer panicked"))))
         });
+
         let (mut figures, mut acknowledged) = (Figures::default(), Acknowledged::new());
         for done in both {
             let (part, versions) = done?;
@@ -59,6 +56,13 @@ pub fn writers(first: u64, seeds: u64, commits: u64) -> Result<Figures> {
         }
         whole(place, &acknowledged).map(|()| figures)
     })
+}
+
+/// Makes the commits of writer `number`, 0 or 1.
+fn write(place: &Place, kind: Kind, seed: u64, number: u64, commits: u64) -> Result<(Figures, Acknowledged)> {
+    let (blobs, mut random) = (place.blobs(number as usize), Random::new(seed << 1 | number));
+    let writer = Writer { run: seed << 1 | number, first: number * commits, commits };
+    writer.commit_all(&mut random, kind, blobs.clone(), blobs.as_ref())
 }
 
 /// Checks the table, with all faults over.

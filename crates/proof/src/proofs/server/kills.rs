@@ -1,6 +1,7 @@
 //! The client killed at every request: before the server executes it, and after, before the reply.
 
 use std::io::{BufRead, BufReader};
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,19 +20,19 @@ use crate::world::World;
 /// The task of a process: steps in a bucket, which the environment says how to reach.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// URL of the root.
+    /// URL of the root in the bucket of the server.
     url: String,
-    /// Number of the run, unique per process.
+    /// Number of the run, unique per process, from which it makes its ids.
     run: u64,
-    /// Seed of the script.
+    /// Seed of the script, and so of the kind of its table.
     seed: u64,
-    /// The first step to take, and the first not to.
-    steps: (u64, u64),
+    /// Numbers of the steps to take, from 0; those before them were taken by an earlier process.
+    steps: Range<u64>,
 }
 
 impl Task {
     fn args(&self) -> Vec<String> {
-        let numbers = [self.run, self.seed, self.steps.0, self.steps.1].map(|number| number.to_string());
+        let numbers = [self.run, self.seed, self.steps.start, self.steps.end].map(|number| number.to_string());
         [self.url.clone()].into_iter().chain(numbers).collect()
     }
 
@@ -40,10 +41,13 @@ impl Task {
     /// # Errors
     /// If they are invalid.
     pub fn parse(args: &[String]) -> Result<Self> {
-        let number = |at: usize| args.get(at).and_then(|text| text.parse::<u64>().ok());
-        let parsed = || Some((args.first()?.clone(), number(1)?, number(2)?, (number(3)?, number(4)?)));
-        let (url, run, seed, steps) = parsed().ok_or_else(|| Finding::new("usage: URL RUN SEED FROM TO"))?;
-        Ok(Self { url, run, seed, steps })
+        Self::parse_all(args).ok_or_else(|| Finding::new("usage: URL RUN SEED FROM TO"))
+    }
+
+    fn parse_all(args: &[String]) -> Option<Self> {
+        let [url, run, seed, from, to, ..] = args else { return None };
+        let steps = from.parse().ok()?..to.parse().ok()?;
+        Some(Self { url: url.clone(), run: run.parse().ok()?, seed: seed.parse().ok()?, steps })
     }
 
     /// Takes the steps.
@@ -52,25 +56,25 @@ impl Task {
     /// Those of the store.
     pub fn run(&self) -> Result<()> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let wrong = |error: object_store::Error| Finding::new(format!("{}: {error}", self.url));
         let environment =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         let inside = runtime.enter();
         let url = self.url.parse().map_err(|_| Finding::new(format!("invalid URL {}", self.url)))?;
-        let (store, prefix) = parse_url_opts(&url, environment).map_err(wrong)?;
+        let parsed = parse_url_opts(&url, environment);
+        let (store, prefix) = parsed.map_err(|error| Finding::new(format!("{}: {error}", self.url)))?;
         drop(inside);
         let blobs = BucketBlobs::new(Arc::from(store), prefix, runtime.handle().clone(), self.url.clone());
         let world = World::new(Arc::new(blobs), kind_of(self.seed), self.run)?;
-        take(&world, self.seed, self.steps, |_| {})
+        take(&world, self.seed, self.steps.clone(), |_| {})
     }
 }
 
-/// When a process is killed.
+/// When a process is killed: on which side of the execution of its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     /// The server has not executed the request, and never does.
     Before,
-    /// It has, and does not reply.
+    /// The server has executed it, and does not reply.
     After,
 }
 
@@ -179,17 +183,19 @@ impl Script<'_> {
         Ok((requests, table.version))
     }
 
-    /// A process that takes the steps from `from` on; returns what it said, its requests, and whether it ended by itself.
+    /// A process that takes the steps from `from` on; returns what it said, its requests, and whether it ended by
+    /// itself.
     fn process(&self, run: u64, from: u64, at: Option<(u64, When)>) -> Result<(Vec<Said>, u64, bool)> {
         let killer = Arc::new(Killer { process: Mutex::default(), at, seen: Mutex::default() });
         self.place.server.watch(Some(killer.clone()));
-        let task = Task { url: format!("s3://{BUCKET}/root"), run, seed: self.seed, steps: (from, self.steps) };
+        let task = Task { url: format!("s3://{BUCKET}/root"), run, seed: self.seed, steps: from..self.steps };
         let mut command = Command::new(self.prove);
         command.arg("child-in-bucket").args(task.args()).stdout(Stdio::piped());
         // One thread, so that the requests of a script have one order.
         command.env("RAYON_NUM_THREADS", "1").env("AWS_ENDPOINT", self.place.server.endpoint());
         command.env("AWS_ALLOW_HTTP", "true").env("AWS_REGION", "us-east-1");
         command.env("AWS_ACCESS_KEY_ID", "proof").env("AWS_SECRET_ACCESS_KEY", "proof");
+
         let out = {
             let mut process = killer.process.lock().unwrap_or_else(PoisonError::into_inner);
             process.insert(command.spawn()?).stdout.take()
@@ -203,6 +209,7 @@ impl Script<'_> {
             None => return Err(Finding::new("no process")),
         };
         self.place.server.watch(None);
+
         let seen = killer.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if !status.success() && !seen.killed {
             return Err(Finding::new(format!("a process failed after {} steps: {status}", said.len())));

@@ -15,12 +15,12 @@ use tokio::runtime::{Builder, Runtime};
 use crate::finding::{Finding, Result};
 use crate::proofs::{Figures, each_seed};
 
-/// The bucket of every server.
+/// Name of the bucket that every server has.
 pub(super) const BUCKET: &str = "tidetable";
 
 /// A server with clients for two writers.
 pub(super) struct Place {
-    /// The server.
+    /// The server, whose faults and requests a proof sets and counts.
     pub server: Server,
     clients: [Arc<dyn ObjectStore>; 2],
     google: Arc<dyn ObjectStore>,
@@ -37,12 +37,12 @@ impl Place {
         Ok(Self { server, clients, google, runtime })
     }
 
-    /// The storage of a writer, 0 or 1.
+    /// The storage of a writer, 0 or 1, each by a client of its own.
     pub fn blobs(&self, writer: usize) -> Arc<dyn Blobs> {
         self.over(&self.clients[writer % 2])
     }
 
-    /// The same storage by Google's API.
+    /// The same storage by Google's API, which has other conditional writes.
     pub fn google(&self) -> Arc<dyn Blobs> {
         self.over(&self.google)
     }
@@ -83,7 +83,7 @@ fn wrong(error: object_store::Error) -> Finding {
     Finding::new(format!("a client: {error}"))
 }
 
-/// The S3 client of `object_store`.
+/// The S3 client of `object_store`, as a root in a bucket uses it.
 fn client(server: &Server) -> Result<Arc<dyn ObjectStore>> {
     let client = AmazonS3Builder::new()
         .with_endpoint(server.endpoint())
@@ -97,7 +97,7 @@ fn client(server: &Server) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(client.map_err(wrong)?))
 }
 
-/// Its client for Google Cloud Storage.
+/// The client of `object_store` for Google Cloud Storage.
 fn google(server: &Server) -> Result<Arc<dyn ObjectStore>> {
     let endpoint = server.endpoint();
     let names = r#""disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": """#;
