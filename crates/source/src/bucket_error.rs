@@ -28,7 +28,7 @@ pub struct BucketAddress {
     pub url: String,
     /// The address of the service; `None` for that of the provider.
     pub endpoint: Option<Endpoint>,
-    /// The credential that signs requests.
+    /// The credential that signs requests, by the name of its setting.
     pub credential: Credential,
 }
 
@@ -46,7 +46,7 @@ pub struct Endpoint {
 pub enum Credential {
     /// A key that a setting or variable names: its name and place.
     Named(String),
-    /// Requests are not signed.
+    /// Requests are not signed, as a public bucket allows: `anonymous` is set.
     Anonymous,
     /// Nothing is set: the credential is that of the machine, if it has one.
     OfMachine,
@@ -68,7 +68,6 @@ impl BucketAddress {
         Self { url: url.to_owned(), endpoint: None, credential: Credential::OfMachine }
     }
 
-    /// The name of the bucket.
     fn bucket(&self) -> &str {
         match Split::of(&self.url) {
             Ok(Split::Bucket { base, .. }) => base.split_once("://").map_or(base, |(_, bucket)| bucket),
@@ -98,7 +97,7 @@ impl BucketAddress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BucketFault {
-    /// The bucket does not exist.
+    /// The bucket does not exist, and is never made by a run.
     NoBucket,
     /// The credential may not do this, or is not accepted.
     Denied {
@@ -107,7 +106,7 @@ pub enum BucketFault {
     },
     /// Neither settings nor the machine have a credential.
     NoCredentials,
-    /// No server has the address.
+    /// No server listens at the address of the endpoint.
     NothingListens,
     /// The host name of the endpoint cannot be resolved.
     UnknownHost,
@@ -117,12 +116,12 @@ pub enum BucketFault {
     PlainHttp,
     /// The server could not be reached, or did not answer in time.
     Unreachable,
-    /// The server failed, or is overloaded.
+    /// The server failed, or is overloaded: the same request may succeed later.
     ServerFailed {
-        /// Status and code of its reply.
+        /// Status and code of the server's last reply, such as `503 SlowDown`.
         reply: String,
     },
-    /// Anything else: the words of `object_store`.
+    /// Anything else, told in the words of `object_store`.
     Other,
 }
 
@@ -133,6 +132,7 @@ impl BucketFault {
         let code = between(&text, "<Code>", "</Code>").unwrap_or_default();
         let status = between(&text, "status code: ", " ").and_then(|status| status.trim_end_matches(':').parse().ok());
         let causes = Causes::of(error);
+
         match (code, status.unwrap_or(0_u16)) {
             _ if METADATA.iter().any(|host| text.contains(host)) => Self::NoCredentials,
             ("NoSuchBucket" | "ContainerNotFound", _) => Self::NoBucket,
@@ -171,6 +171,7 @@ impl BucketFault {
     /// The cause in words, with what to do; `None` if it is not known.
     fn describe(&self, address: &BucketAddress) -> Option<String> {
         let (bucket, service, setting) = (address.bucket(), address.service(), address.setting());
+
         let text = match self {
             Self::NoBucket => {
                 format!("there is no bucket {bucket} at {service}: create it there, or correct the URL")
@@ -302,7 +303,7 @@ impl BucketError {
         Self { is_unchanged, ..self }
     }
 
-    /// The cause.
+    /// Why the bucket did not serve the request, as far as its reply tells.
     pub fn fault(&self) -> &BucketFault {
         &self.fault
     }

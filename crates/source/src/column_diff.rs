@@ -1,16 +1,16 @@
-//! How the columns of a file differ from the declared ones.
+//! How the columns of a file differ from the declared ones, for messages and reasons of rejects.
 
 use std::fmt;
 
 /// Names listed in a message before the rest is counted.
 const SHOWN: usize = 8;
 
-/// How the columns of a file differ from the declared ones.
+/// How the columns of a file differ from the declared ones, as far as the schema mode of the source asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnDiff {
-    /// Declared columns that the file lacks.
+    /// Declared columns that neither the file nor its path has.
     pub missing: Vec<String>,
-    /// Undeclared columns of the file.
+    /// Columns of the file that the source does not declare.
     pub extra: Vec<String>,
     /// Declared columns that the file has more than once.
     pub twice: Vec<String>,
@@ -27,17 +27,18 @@ impl ColumnDiff {
 
 impl fmt::Display for ColumnDiff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unlike: Vec<String> = self.unlike.iter().map(|(name, found)| format!("{name} ({found})")).collect();
         let mut parts = Vec::new();
-        let mut say = |what: &str, names: &[String]| {
+        for (what, names) in [
+            ("lacks", &self.missing),
+            ("has also", &self.extra),
+            ("has more than once", &self.twice),
+            ("has in another type", &unlike),
+        ] {
             if !names.is_empty() {
                 parts.push(format!("{what} {}", listed(names)));
             }
-        };
-        say("lacks", &self.missing);
-        say("has also", &self.extra);
-        say("has more than once", &self.twice);
-        let unlike: Vec<String> = self.unlike.iter().map(|(name, found)| format!("{name} ({found})")).collect();
-        say("has in another type", &unlike);
+        }
         f.write_str(&parts.join("; "))
     }
 }

@@ -1,4 +1,4 @@
-//! Content hashes of files.
+//! Content hashes of files, by which a changed input is told from one that was copied again.
 
 use std::io::Read;
 use std::str::FromStr;
@@ -23,12 +23,11 @@ impl FromStr for ContentHash {
     type Err = SourceError;
 
     fn from_str(text: &str) -> Result<Self, SourceError> {
-        let hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        u128::from_str_radix(text, 16)
-            .ok()
-            .filter(|_| hex)
-            .map(Self)
-            .ok_or_else(|| SourceError::BadHash { text: text.to_owned() })
+        let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match u128::from_str_radix(text, 16) {
+            Ok(hash) if is_hex => Ok(Self(hash)),
+            _ => Err(SourceError::BadHash { text: text.to_owned() }),
+        }
     }
 }
 
@@ -45,7 +44,7 @@ impl<'de> Deserialize<'de> for ContentHash {
     }
 }
 
-/// A running count and hash of bytes.
+/// A running count and hash of bytes, which also keeps the hashes of marked beginnings.
 #[derive(Default)]
 pub(crate) struct Tally {
     hasher: Box<Xxh3Default>,
@@ -94,14 +93,15 @@ impl Tally {
     }
 }
 
-/// Buffer size for hashing.
+/// Bytes that are read at once for hashing.
 pub(crate) const HASH_BUFFER: usize = 1 << 20;
 
-/// Reads and hashes to the end.
+/// Reads to the end, and adds all bytes to `tally`.
 pub(crate) fn hash_all(from: &mut dyn Read, tally: &mut Tally) -> io::Result<()> {
     hash_all_by(from, tally, HASH_BUFFER)
 }
 
+/// As [`hash_all`], with a buffer of so many bytes.
 pub(crate) fn hash_all_by(from: &mut dyn Read, tally: &mut Tally, buffer: usize) -> io::Result<()> {
     let mut buffer = vec![0; buffer];
     loop {

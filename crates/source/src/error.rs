@@ -17,6 +17,7 @@ use crate::time::FormatFault;
 /// A fault of a source or of one of its files. Each message says what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum SourceError {
     /// A pattern of `files` matches nothing.
     #[error(
@@ -24,274 +25,141 @@ pub enum SourceError {
         notes.iter().map(|note| format!("\n  {note}")).collect::<String>()
     )]
     NoMatch {
-        /// Source.
         name: String,
-        /// Pattern as written.
         pattern: String,
-        /// Where relative patterns start.
+        /// The directory or prefix in which relative patterns start.
         root: String,
         /// Notes on names that the patterns reach and that are not read.
         notes: Vec<String>,
     },
-    /// A pattern is not a glob.
+    /// A pattern of `files` that the glob parser does not understand.
     #[error("{pattern:?} is not a pattern of files: {source}; write special letters in brackets, as in [*]")]
-    BadPattern {
-        /// Pattern as written.
-        pattern: String,
-        /// The error of the glob parser.
-        source: globset::Error,
-    },
+    BadPattern { pattern: String, source: globset::Error },
     /// A `{day:...}` that cannot name a day.
     #[error("{pattern:?}: a day needs its year, month and day, as in {{day:%Y-%m-%d}} (%Y %y %m %d %F and plain text)")]
-    DayPattern {
-        /// Pattern as written.
-        pattern: String,
-    },
+    DayPattern { pattern: String },
     /// A file that matches a pattern, and holds no day of the calendar.
     #[error("{path}: the digits in its name are no day of the calendar ({pattern:?}); rename or move the file")]
-    DayInPath {
-        /// File.
-        path: String,
-        /// Pattern as written.
-        pattern: String,
-    },
+    DayInPath { path: String, pattern: String },
     /// Neither the job nor the file extension determines the format.
     #[error("{path}: the ending does not say what it holds; set `format` to \"csv\" or \"parquet\"")]
-    UnknownFormat {
-        /// File.
-        path: String,
-    },
+    UnknownFormat { path: String },
     /// A list of a pull that a later build wrote.
     #[error(
         "{path}: format {format} of lists of pulls is newer than this build; use a newer one, or pull again with --replace"
     )]
-    PullFormat {
-        /// The list.
-        path: String,
-        /// Its format.
-        format: u32,
-    },
-    /// An address no store understands.
+    PullFormat { path: String, format: u32 },
+    /// An address that no object store understands, and no path of this machine.
     #[error("{url}: use a path, file://, s3://, gs:// or az://")]
-    UnsupportedUrl {
-        /// Address.
-        url: String,
-    },
-    /// A place that is none.
+    UnsupportedUrl { url: String },
+    /// A place that is neither a path nor a URL that can be used.
     #[error(transparent)]
     Location(#[from] LocationError),
     /// An address of a service that is not a URL.
     #[error("the setting {name} of the object store {problem}")]
     Endpoint {
-        /// The option or variable.
         name: String,
         /// What is wrong, and what to write.
         problem: String,
     },
     /// A library panicked on a file or on the settings of its store.
     #[error("{path}: {panicked}")]
-    Panicked {
-        /// File.
-        path: String,
-        /// The panic.
-        panicked: Panicked,
-    },
+    Panicked { path: String, panicked: Panicked },
     /// A remote file where no runtime was given.
     #[error("{url}: remote files need a runtime; give one to Storage::new")]
-    NoRuntime {
-        /// Address.
-        url: String,
-    },
-    /// The operating system refused.
+    NoRuntime { url: String },
+    /// The operating system refused to open, read or list.
     #[error("{path}: {source}; check that the file is there and may be read")]
-    Io {
-        /// File or directory.
-        path: String,
-        /// The system's answer.
-        source: io::Error,
-    },
+    Io { path: String, source: io::Error },
     /// An input that is no file was to be read as one: a fault of the caller.
     #[error("{path} is no file: its rows come from elsewhere")]
-    NoFile {
-        /// The input.
-        path: String,
-    },
+    NoFile { path: String },
     /// Another process named a file that no pattern of the source matches.
     #[error("{path} matches no pattern of source \"{name}\": use the same job file on every machine")]
-    NotOfSource {
-        /// The source.
-        name: String,
-        /// The file.
-        path: String,
-    },
-    /// The object store refused.
+    NotOfSource { name: String, path: String },
+    /// The object store refused a request, or did not answer.
     #[error("{path}: {source}{}", advice(source))]
-    Store {
-        /// Address.
-        path: String,
-        /// The store's answer.
-        source: Box<BucketError>,
-    },
-    /// Settings that make no object store.
+    Store { path: String, source: Box<BucketError> },
+    /// Settings from which no client of an object store can be made.
     #[error("{url}: {source}; check the address and the settings in `storage`")]
-    StoreSettings {
-        /// Address.
-        url: String,
-        /// The error.
-        source: StoreError,
-    },
+    StoreSettings { url: String, source: StoreError },
     /// A declared column that the file does not have.
     #[error("{path}: no column {column:?}; the file has {}{}", names(header), did_you_mean(hint.as_deref()))]
     MissingColumn {
-        /// File.
         path: String,
-        /// Declared name.
         column: String,
-        /// Names the file has.
         header: Vec<String>,
-        /// The nearest of them.
+        /// The name in the file of which the declared one is most likely a typo.
         hint: Option<String>,
     },
     /// A folder whose value is none of the type of its column.
     #[error("{path}: column {column:?} is named by the path: {reason}; declare another type, or rename the folder")]
-    PathValue {
-        /// File.
-        path: String,
-        /// Declared name.
-        column: String,
-        /// Why it is none.
-        reason: String,
-    },
+    PathValue { path: String, column: String, reason: String },
     /// A declared column that the file has twice.
     #[error("{path}: column {column:?} is there twice; rename one of them in the file")]
-    DuplicateColumn {
-        /// File.
-        path: String,
-        /// Name.
-        column: String,
-    },
+    DuplicateColumn { path: String, column: String },
     /// A column that the job declares twice.
     #[error("source {name}: column {column:?} is declared twice; remove one")]
-    DeclaredTwice {
-        /// Source.
-        name: String,
-        /// Name.
-        column: String,
-    },
+    DeclaredTwice { name: String, column: String },
     /// A list of `each` that the file does not have.
     #[error("{path}: no record has the list {list:?} that `each` names; the file has {}", names(header))]
-    MissingList {
-        /// File.
-        path: String,
-        /// Its path.
-        list: String,
-        /// Names the file has.
-        header: Vec<String>,
-    },
+    MissingList { path: String, list: String, header: Vec<String> },
     /// More lists than are read side by side.
     #[error("source {name}: `each` names more than {most} lists; name fewer")]
-    TooManyLists {
-        /// Source.
-        name: String,
-        /// How many are read.
-        most: usize,
-    },
+    TooManyLists { name: String, most: usize },
     /// A header whose quotes do not close.
     #[error("{path}: a quote in the header is never closed; correct the file, or set csv.quote")]
-    HeaderQuote {
-        /// File.
-        path: String,
-    },
-    /// A format that is not read.
+    HeaderQuote { path: String },
+    /// A format that is not read, told by the first bytes of the file.
     #[error("{path}: this is {format}, which is not read; {}", format.way_on(path))]
-    Foreign {
-        /// File.
-        path: String,
-        /// The format.
-        format: Foreign,
-    },
+    Foreign { path: String, format: Foreign },
     /// A header with a CR in it, in a file whose lines end with LF.
     #[error(
         "{path}, line {line}: a carriage return (CR) follows {name:?} in the header, where no line ends; end all lines alike, as `tr '\\r' '\\n'` does"
     )]
     HeaderReturn {
-        /// File.
         path: String,
-        /// Line of the header, from 1.
         line: u64,
-        /// The text before it.
+        /// The text of the header before the CR.
         name: String,
     },
     /// A compressed file that does not decompress.
     #[error("{path}: {source} while decompressing {codec}; {}", damage(source))]
-    Compression {
-        /// File.
-        path: String,
-        /// gzip or zstd.
-        codec: &'static str,
-        /// The error of the codec.
-        source: io::Error,
-    },
+    Compression { path: String, codec: &'static str, source: io::Error },
     /// A zip archive whose text cannot be read.
     #[error("{path}: {fault}")]
-    Archive {
-        /// File.
-        path: String,
-        /// The fault.
-        fault: ArchiveFault,
-    },
+    Archive { path: String, fault: ArchiveFault },
     /// A compressed file of a format whose files are decompressed as a whole.
     #[error(
         "{path}: it has more than {limit} bytes without its compression, and is held in memory; decompress it first"
     )]
-    TooLarge {
-        /// File.
-        path: String,
-        /// Most bytes.
-        limit: usize,
-    },
+    TooLarge { path: String, limit: usize },
     /// An ending that promises a compression the bytes do not have.
     #[error("{path}: the ending says {codec}, the first bytes do not; rename the file or copy it again")]
-    NotCompressed {
-        /// File.
-        path: String,
-        /// gzip or zstd.
-        codec: &'static str,
-    },
+    NotCompressed { path: String, codec: &'static str },
     /// A record with no end in sight.
     #[error("{path}, line {line}: no line end within {bytes} bytes; check that this is a text file, and csv.quote")]
     RecordTooLong {
-        /// File.
         path: String,
         /// Line the record starts on, from 1.
         line: u64,
-        /// Bytes scanned.
         bytes: usize,
     },
-    /// A Parquet file without its end.
+    /// A Parquet file without its end, where its footer is.
     #[error(
         "{path}: the end of the Parquet file is missing; it is still being written, or was cut short: copy it again"
     )]
-    ParquetUnfinished {
-        /// File.
-        path: String,
-    },
+    ParquetUnfinished { path: String },
     /// A file of blocks without its end.
     #[error(
         "{path}: the end of the {format} file is missing; it is still being written, or was cut short: copy it again"
     )]
-    BlockUnfinished {
-        /// File.
-        path: String,
-        /// Arrow or Avro.
-        format: &'static str,
-    },
-    /// A block that cannot be read.
+    BlockUnfinished { path: String, format: &'static str },
+    /// A block of Arrow or Avro that cannot be read.
     #[error(
         "{path}, block {block} at byte {byte} (record {record} and those after it): {problem}; the file is damaged: copy it again"
     )]
     DamagedBlock {
-        /// File.
         path: String,
         /// Number of the block, from 1; 0 for the header of the file.
         block: u64,
@@ -299,97 +167,45 @@ pub enum SourceError {
         byte: u64,
         /// Number of its first record, from 1.
         record: u64,
-        /// What is wrong.
         problem: String,
     },
     /// An Avro file whose blocks are compressed in a way that is not read.
     #[error(
         "{path}: its blocks are compressed by {codec}, which is not read; write it with deflate, snappy, zstandard or null"
     )]
-    AvroCodec {
-        /// File.
-        path: String,
-        /// The codec.
-        codec: String,
-    },
+    AvroCodec { path: String, codec: String },
     /// A Parquet file that does not read.
     #[error("{path}: {source}; check that the file is whole Parquet, and write it again if not")]
-    Parquet {
-        /// File.
-        path: String,
-        /// The error of the reader.
-        source: ParquetError,
-    },
+    Parquet { path: String, source: ParquetError },
     /// Arrow refused to build or change a column.
     #[error("{path}: {source}; please report this file, its columns should have been refused earlier")]
-    Arrow {
-        /// File.
-        path: String,
-        /// What Arrow says.
-        source: ArrowError,
-    },
+    Arrow { path: String, source: ArrowError },
     /// A Parquet column whose type has no way to the declared one.
     #[error("{path}: column {column:?} is {found}, which does not become {wanted}; declare another type")]
-    ColumnType {
-        /// File.
-        path: String,
-        /// Name.
-        column: String,
-        /// Type in the file.
-        found: DataType,
-        /// Declared type.
-        wanted: FieldType,
-    },
+    ColumnType { path: String, column: String, found: DataType, wanted: FieldType },
     /// A time format that cannot be read with.
     #[error("column {column:?}: format {format:?}: {fault}")]
-    TimeFormat {
-        /// Name.
-        column: String,
-        /// Format as written.
-        format: String,
-        /// The fault.
-        fault: FormatFault,
-    },
+    TimeFormat { column: String, format: String, fault: FormatFault },
     /// A delimiter, quote or comment byte that cannot work.
     #[error("source {name}: csv.{option} cannot be {byte:?}; choose distinct ASCII characters, no line ends")]
     CsvOption {
-        /// Source.
         name: String,
-        /// delimiter, quote or comment.
+        /// Which option: delimiter, quote, escape or comment.
         option: &'static str,
-        /// The byte.
         byte: char,
     },
     /// A file changed while it was read.
     #[error("{path}: changed while it was read; run again when nothing writes to it")]
-    Changed {
-        /// File.
-        path: String,
-    },
+    Changed { path: String },
     /// Rows got lost or doubled: a fault of this crate.
     #[error("{path}: read {read} rows, but {accepted} accepted and {rejected} rejected; please report this file")]
-    RowCount {
-        /// File.
-        path: String,
-        /// Rows seen.
-        read: u64,
-        /// Rows in the batch.
-        accepted: u64,
-        /// Rows rejected.
-        rejected: u64,
-    },
+    RowCount { path: String, read: u64, accepted: u64, rejected: u64 },
     /// A limit of rejected rows that is neither a count nor a share.
     #[error("{text:?} is no limit of rejected rows; write a count (100) or a share (0.1%)")]
-    BadMaxRejected {
-        /// As written.
-        text: String,
-    },
+    BadMaxRejected { text: String },
     /// A content hash that is not 32 hex digits.
     #[error("{text:?} is no content hash; write its 32 hex digits")]
-    BadHash {
-        /// As written.
-        text: String,
-    },
+    BadHash { text: String },
 }
 
 impl SourceError {
@@ -446,29 +262,32 @@ fn did_you_mean(hint: Option<&str>) -> String {
 
 /// The name in `header` that `wanted` is most likely a typo of.
 pub(crate) fn nearest(wanted: &str, header: &[String]) -> Option<String> {
-    let plain = |name: &str| name.trim().to_lowercase();
-    let wanted = plain(wanted);
+    let wanted = folded(wanted);
     header
         .iter()
-        .map(|name| (strsim::osa_distance(&wanted, &plain(name)), name))
+        .map(|name| (strsim::osa_distance(&wanted, &folded(name)), name))
         .filter(|(distance, name)| *distance <= 1.max(wanted.chars().count().max(name.chars().count()) / 3))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name.clone())
 }
 
-/// An unreadable archive.
+fn folded(name: &str) -> String {
+    name.trim().to_lowercase()
+}
+
+/// Why the text of a zip archive cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveFault {
-    /// No text file, or several.
+    /// It holds no text file or several; all names in it are listed.
     #[error("it holds {}; pack one .csv, .tsv or .txt file alone, or unpack it and name the files", holds(.0))]
     NotOne(Vec<String>),
-    /// Packed in another way than deflate.
+    /// A file that is packed in another way than deflate.
     #[error("{0} is packed in a way that is not read; pack it with deflate, or unpack it")]
     Method(String),
-    /// Under a password.
+    /// A file that is encrypted, and so needs a password.
     #[error("{0} is encrypted; unpack it first")]
     Encrypted(String),
-    /// Too large to be held in memory.
+    /// Unpacked, the file has more bytes than are held in memory: its limit.
     #[error("it has more than {0} bytes, and an archive is held in memory; unpack it, or pack it as .gz")]
     TooLarge(u64),
     /// An archive without its directory, which is written last.

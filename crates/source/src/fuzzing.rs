@@ -4,6 +4,7 @@ use std::io::Cursor;
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
+use arrow::error::ArrowError;
 
 use crate::csv::{CsvPlan, Dialect};
 use crate::decompress::Decoded;
@@ -16,6 +17,9 @@ use crate::spec::SourceSpec;
 use crate::text_shape::{TextRules, TextShape};
 
 pub use crate::csv::Outcome;
+
+/// The name of the file that is read, for messages.
+const NAME: &str = "fuzz.csv";
 
 /// Rows without a header the fast way and the general way; `None` if the fast way is not for them. `steps` says for
 /// each field of a row which column it is.
@@ -34,20 +38,23 @@ pub fn both_paths(
         header: Vec::new(),
         refused: None,
     };
-    let arrow = |source| SourceError::Arrow { path: "fuzz.csv".to_owned(), source };
     crate::csv::both_paths(&plan, bytes).map_err(arrow)
+}
+
+fn arrow(source: ArrowError) -> SourceError {
+    SourceError::Arrow { path: NAME.to_owned(), source }
 }
 
 /// A file as all its chunks together have it.
 #[derive(Debug, PartialEq)]
 pub struct Whole {
-    /// Accepted rows.
+    /// Accepted rows, in the order of the file.
     pub batch: RecordBatch,
-    /// The line and the text of each.
+    /// The line, from 1, and the text of each accepted row.
     pub origins: Vec<(u64, String)>,
-    /// The other rows.
+    /// Rejected rows, in the order of the file.
     pub rejected: Vec<Rejected>,
-    /// Rows seen.
+    /// Rows that were read, accepted or not.
     pub read: u64,
 }
 
@@ -57,7 +64,7 @@ pub struct Whole {
 /// Those of a reader and a parser.
 pub fn read_all(spec: &SourceSpec, bytes: &[u8], chunk_bytes: usize) -> Result<Whole, SourceError> {
     let from = Box::new(Cursor::new(bytes.to_vec()));
-    let bytes = Decoded::new("fuzz.csv".to_owned(), from)?;
+    let bytes = Decoded::new(NAME.to_owned(), from)?;
     let mut reader = InputReader::csv(
         spec,
         column_plans(spec, ReaderVersion::CURRENT)?,
@@ -65,8 +72,10 @@ pub fn read_all(spec: &SourceSpec, bytes: &[u8], chunk_bytes: usize) -> Result<W
         bytes,
         chunk_bytes,
     )?;
+
     let parser = reader.parser();
     let (mut batches, mut origins, mut rejected, mut read) = (Vec::new(), Vec::new(), Vec::new(), 0);
+
     for chunk in &mut reader {
         let parsed = parser.parse(chunk?)?;
         origins.extend((0..parsed.batch.num_rows()).map(|row| (parsed.origin.line(row), parsed.origin.raw(row))));
@@ -74,7 +83,7 @@ pub fn read_all(spec: &SourceSpec, bytes: &[u8], chunk_bytes: usize) -> Result<W
         rejected.extend(parsed.rejected);
         read += parsed.rows_read;
     }
-    let arrow = |source| SourceError::Arrow { path: "fuzz.csv".to_owned(), source };
+
     let batch = concat_batches(parser.schema(), &batches).map_err(arrow)?;
     Ok(Whole { batch, origins, rejected, read })
 }

@@ -13,17 +13,17 @@ use url::Url;
 
 /// Schemes of buckets: Amazon S3, Google Cloud Storage, Azure Blob Storage.
 const BUCKETS: [&str; 8] = ["s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss"];
-/// Those of them that name their account behind an `@`.
+/// Those schemes that name their account behind an `@`.
 const WITH_ACCOUNT: [&str; 2] = ["abfs", "abfss"];
 /// What stands for the parts of a URL that may be secret.
 const HIDDEN: &str = "***";
 
-/// A place.
+/// A place that an argument, a variable or a key names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// A path of this machine.
+    /// A path of this machine, absolute or relative to where it is used.
     Path(PathBuf),
-    /// A place in a bucket.
+    /// A bucket of an object store, with a key or prefix in it.
     Bucket(BucketUrl),
 }
 
@@ -38,14 +38,14 @@ pub enum Split<'a> {
     Path(&'a str),
     /// A bucket, and a key or pattern of keys in it.
     Bucket {
-        /// `scheme://bucket`, as written.
+        /// Scheme and bucket as written, such as `s3://bucket`.
         base: &'a str,
-        /// What follows the slash after it.
+        /// What follows the slash after the bucket; empty if nothing does.
         key: &'a str,
     },
 }
 
-/// Why a place is none.
+/// Why a text names no place, with what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{shown} {fault}")]
 pub struct LocationError {
@@ -54,7 +54,6 @@ pub struct LocationError {
     fault: LocationFault,
 }
 
-/// What is wrong with a place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum LocationFault {
     #[error("has one slash after its scheme: write {right}")]
@@ -95,29 +94,13 @@ impl Location {
     /// # Errors
     /// [`LocationError`] for what begins with `scheme:/` and is not a place that can be used.
     pub fn parse(written: &str) -> Result<Self, LocationError> {
-        let (base, key) = match Split::of(written)? {
-            Split::Path(path) => return Ok(Self::Path(PathBuf::from(path))),
-            Split::Bucket { base, key } => (base, key),
-        };
-        let refused = |fault| LocationError { shown: redacted(written), fault };
-        if key.contains(['?', '#']) {
-            return Err(refused(LocationFault::Query));
+        match Split::of(written)? {
+            Split::Path(path) => Ok(Self::Path(PathBuf::from(path))),
+            Split::Bucket { base, key } => match check_bucket(written, base, key) {
+                Ok(()) => Ok(Self::Bucket(BucketUrl(written.to_owned()))),
+                Err(fault) => Err(LocationError { shown: redacted(written), fault }),
+            },
         }
-        let wrong = |reason: String| refused(LocationFault::Key { reason });
-        let key = key.strip_suffix('/').unwrap_or(key);
-        if key.split('/').any(|name| matches!(name, "." | "..")) {
-            return Err(wrong("its path has a name `.` or `..`".to_owned()));
-        }
-        if !key.is_empty() && key.split('/').any(str::is_empty) {
-            return Err(wrong("its path has an empty name".to_owned()));
-        }
-        let url = Url::parse(written).map_err(|error| wrong(error.to_string()))?;
-        if url.host_str().is_none_or(str::is_empty) {
-            let (scheme, _) = base.split_once(':').unwrap_or_default();
-            return Err(refused(LocationFault::NoBucket { scheme: scheme.to_owned() }));
-        }
-        Key::from_url_path(url.path()).map_err(|error| wrong(error.to_string()))?;
-        Ok(Self::Bucket(BucketUrl(written.to_owned())))
     }
 
     /// As [`Self::parse`], for an argument, which may be a path that is not UTF-8.
@@ -148,7 +131,7 @@ impl Location {
         }
     }
 
-    /// The path; `None` for a bucket.
+    /// The path of this machine; `None` for a place in a bucket.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Path(path) => Some(path),
@@ -156,7 +139,7 @@ impl Location {
         }
     }
 
-    /// Whether nothing was written.
+    /// Whether the place is an empty path: nothing was written for it.
     pub fn is_empty(&self) -> bool {
         self.path().is_some_and(|path| path.as_os_str().is_empty())
     }
@@ -172,7 +155,7 @@ impl fmt::Display for Location {
 }
 
 impl BucketUrl {
-    /// The URL as written.
+    /// The URL as it was written, which holds no credentials.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -187,8 +170,8 @@ impl BucketUrl {
 
     /// Whether `other` is this place or lies below it.
     pub fn holds(&self, other: &Self) -> bool {
-        let own = self.0.trim_end_matches('/');
-        other.0.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        let prefix = self.0.trim_end_matches('/');
+        other.0.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 }
 
@@ -198,33 +181,58 @@ impl<'a> Split<'a> {
     /// # Errors
     /// [`LocationError`] for what begins with `scheme:/` and names neither a bucket nor a path of this machine.
     pub fn of(written: &'a str) -> Result<Self, LocationError> {
+        Self::take_apart(written).map_err(|fault| LocationError { shown: redacted(written), fault })
+    }
+
+    fn take_apart(written: &'a str) -> Result<Self, LocationFault> {
         let Some((scheme, rest)) = scheme(written) else { return Ok(Self::Path(written)) };
-        let refused = |fault| Err(LocationError { shown: redacted(written), fault });
-        let known = BUCKETS.iter().any(|known| scheme.eq_ignore_ascii_case(known));
+        let is_bucket = BUCKETS.iter().any(|known| scheme.eq_ignore_ascii_case(known));
         let is_file = scheme.eq_ignore_ascii_case("file");
-        if !known && !is_file {
+        if !is_bucket && !is_file {
             let as_path = if rest.starts_with("//") { String::new() } else { format!("; ./{written} is a path") };
-            return refused(LocationFault::Scheme { as_path });
+            return Err(LocationFault::Scheme { as_path });
         }
         let Some(rest) = rest.strip_prefix("//") else {
             let slashes = if is_file { "//" } else { "/" };
-            return refused(LocationFault::OneSlash { right: redacted(&format!("{scheme}:{slashes}{rest}")) });
+            return Err(LocationFault::OneSlash { right: redacted(&format!("{scheme}:{slashes}{rest}")) });
         };
         if is_file {
             let path = rest.strip_prefix("localhost").unwrap_or(rest);
-            return if path.starts_with('/') { Ok(Self::Path(path)) } else { refused(LocationFault::Machine) };
+            return if path.starts_with('/') { Ok(Self::Path(path)) } else { Err(LocationFault::Machine) };
         }
+
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
         if bucket.is_empty() {
-            return refused(LocationFault::NoBucket { scheme: scheme.to_owned() });
+            return Err(LocationFault::NoBucket { scheme: scheme.to_owned() });
         }
         let has_account = WITH_ACCOUNT.iter().any(|known| scheme.eq_ignore_ascii_case(known));
         if bucket.split_once('@').is_some_and(|(user, _)| !has_account || user.contains(':')) {
-            return refused(LocationFault::Credentials);
+            return Err(LocationFault::Credentials);
         }
         let base = &written[..scheme.len() + "://".len() + bucket.len()];
         Ok(Self::Bucket { base, key })
     }
+}
+
+/// Checks what a bucket's URL that was taken apart must not have.
+fn check_bucket(written: &str, base: &str, key: &str) -> Result<(), LocationFault> {
+    if key.contains(['?', '#']) {
+        return Err(LocationFault::Query);
+    }
+    let key = key.strip_suffix('/').unwrap_or(key);
+    if key.split('/').any(|name| matches!(name, "." | "..")) {
+        return Err(LocationFault::Key { reason: "its path has a name `.` or `..`".to_owned() });
+    }
+    if !key.is_empty() && key.split('/').any(str::is_empty) {
+        return Err(LocationFault::Key { reason: "its path has an empty name".to_owned() });
+    }
+
+    let url = Url::parse(written).map_err(|error| LocationFault::Key { reason: error.to_string() })?;
+    if url.host_str().is_none_or(str::is_empty) {
+        let (scheme, _) = base.split_once(':').unwrap_or_default();
+        return Err(LocationFault::NoBucket { scheme: scheme.to_owned() });
+    }
+    Key::from_url_path(url.path()).map(drop).map_err(|error| LocationFault::Key { reason: error.to_string() })
 }
 
 /// Whether a place is written as a URL, usable or not.
@@ -267,8 +275,8 @@ pub fn without_passwords(text: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed("");
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("://") {
-        let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '`' | '?' | '#');
-        let authority = after.split(ends).next().unwrap_or_default();
+        let end = after.find(|c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '`' | '?' | '#'));
+        let authority = end.map_or(after, |end| &after[..end]);
         shown += before;
         shown += "://";
         rest = after;

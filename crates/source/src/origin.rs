@@ -61,7 +61,7 @@ impl Origin {
         }
     }
 
-    /// The lines of the record of `row`.
+    /// How many lines of text the record of `row` is on; 1 for rows that are not text.
     pub fn lines(&self, row: usize) -> u64 {
         match &self.0 {
             Kind::Text { bytes, starts, dialect, .. } => {
@@ -103,7 +103,7 @@ fn source_row(kept: Option<&[u32]>, row: usize) -> Option<usize> {
     }
 }
 
-/// Formats a row like JSON.
+/// A row as an object like JSON, for the log of rejected rows.
 pub(crate) fn row_text(batch: &RecordBatch, row: usize) -> String {
     let options = FormatOptions::new().with_null("null");
     let mut text = String::from("{");

@@ -14,7 +14,7 @@ thread_local! {
     static INSIDE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A panic that a boundary caught.
+/// A panic that a boundary caught, as an error of what was done there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{message}{}; this is a fault of tidetable or of a library that it uses: please report this line with the output of \
@@ -22,7 +22,7 @@ thread_local! {
     place.as_ref().map(|place| format!(" (panicked at {place})")).unwrap_or_default()
 )]
 pub struct Panicked {
-    /// What it said.
+    /// The message of the panic, or that it had none.
     pub message: String,
     /// The source file and line, if [`watch_panics`] was called before.
     pub place: Option<String>,

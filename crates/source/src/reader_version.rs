@@ -14,10 +14,10 @@ pub struct ReaderVersion(u32);
 impl ReaderVersion {
     /// The rules before versions were kept: that of a record without a version.
     pub const FIRST: Self = Self(0);
-    /// The rules of this build.
+    /// The rules by which this build reads new and changed inputs.
     pub const CURRENT: Self = Self::SECOND;
 
-    /// Rules of 0.2: see the methods below.
+    /// The rules of release 0.2: see the methods below.
     const SECOND: Self = Self(1);
 
     /// Whether this is the version of records without one, which is not written.

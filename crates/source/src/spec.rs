@@ -29,7 +29,7 @@ pub struct CsvOptions {
     pub null: Vec<String>,
     /// A record that starts with this byte is skipped up to its line end; none by default.
     pub comment: Option<u8>,
-    /// Whether `,` is the decimal separator.
+    /// Whether `,` is the decimal separator of columns that do not say; false by default.
     pub decimal_comma: bool,
 }
 
@@ -58,12 +58,12 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All of them, in the order of the reference.
+    /// All presets, in the order in which the reference lists them.
     pub const ALL: [Self; 2] = [Self::Otel, Self::VictoriaMetrics];
-    /// Their names in job files.
+    /// What `preset` of a source may be in a job file, in the order of [`Self::ALL`].
     pub const KEYS: [&'static str; 2] = [Self::Otel.key(), Self::VictoriaMetrics.key()];
 
-    /// The preset as job files name it.
+    /// The preset as job files name it, one of [`Self::KEYS`].
     pub const fn key(self) -> &'static str {
         match self {
             Self::Otel => "otel",
@@ -72,16 +72,16 @@ impl Preset {
     }
 }
 
-/// What separates groups of three digits.
+/// What separates groups of three digits in numbers, as spreadsheets and offices write them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Thousands {
-    /// `1,025`
+    /// A comma, as in `1,025`.
     Comma,
-    /// `1.025`
+    /// A point, as in `1.025`, where the decimal separator is another.
     Point,
-    /// `1 025`, also with a no-break or thin space.
+    /// A blank, as in `1 025`, also a no-break or thin one.
     Blank,
-    /// `1'025`, also with a typographic apostrophe.
+    /// An apostrophe, as in `1'025`, also a typographic one.
     Apostrophe,
 }
 
@@ -96,10 +96,10 @@ impl Thousands {
         }
     }
 
-    /// All of them, in the order of the reference.
+    /// All separators, in the order in which the reference lists them.
     pub const ALL: [Self; 4] = [Self::Comma, Self::Point, Self::Blank, Self::Apostrophe];
 
-    /// Whether a character is this separator.
+    /// Whether a character is this separator, in any of its forms.
     pub(crate) fn is(self, letter: char) -> bool {
         match self {
             Self::Comma => letter == ',',
@@ -110,12 +110,12 @@ impl Thousands {
     }
 }
 
-/// One declared column.
+/// One declared column: its name in files, its type, and how its values are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnSpec {
-    /// Name in the file, case-sensitive.
+    /// Name in the file, case-sensitive; dotted for members of objects and fields of structs.
     pub name: String,
-    /// Declared type.
+    /// The type that values are read as; one that does not fit rejects its row.
     pub kind: FieldType,
     /// Format of times and dates: strftime items, or `s`, `ms`, `us`, `ns` for epoch numbers, `excel` for
     /// days since 1899-12-30. By default RFC 3339 (a blank is accepted for the T; seconds and offset are optional) and
@@ -140,7 +140,7 @@ impl ColumnSpec {
 /// The rejected rows that a run tolerates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MaxRejected {
-    /// The most rows.
+    /// The most rows of a run, whatever its size.
     Count(u64),
     /// The greatest percentage of the rows read.
     Percent(f64),
@@ -167,14 +167,13 @@ impl MaxRejected {
     /// # Errors
     /// [`SourceError::BadMaxRejected`] for anything else, and for shares outside 0 to 100.
     pub fn parse(text: &str) -> Result<Self, SourceError> {
-        let bad = || SourceError::BadMaxRejected { text: text.to_owned() };
-        match text.trim().strip_suffix('%') {
-            Some(share) => match share.trim_end().parse::<f64>() {
-                Ok(share) if (0.0..=100.0).contains(&share) => Ok(Self::Percent(share)),
-                _ => Err(bad()),
-            },
-            None => text.trim().parse().map(Self::Count).map_err(|_| bad()),
-        }
+        let limit = match text.trim().strip_suffix('%') {
+            Some(share) => {
+                share.trim_end().parse().ok().filter(|share| (0.0..=100.0).contains(share)).map(Self::Percent)
+            }
+            None => text.trim().parse().ok().map(Self::Count),
+        };
+        limit.ok_or_else(|| SourceError::BadMaxRejected { text: text.to_owned() })
     }
 
     /// Whether `rejected` of `read` rows are too many.
@@ -199,10 +198,10 @@ pub enum SchemaMode {
     Reject,
 }
 
-/// A source of a job.
+/// A source of a job: files of one kind, and how their rows are read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SourceSpec {
-    /// Name in the job file.
+    /// Its name in the job file, by which tables refer to it.
     pub name: String,
     /// Patterns of files, in order. See [`Storage::discover`](crate::storage::Storage::discover).
     pub files: Vec<String>,
@@ -213,18 +212,18 @@ pub struct SourceSpec {
     pub each: Vec<String>,
     /// What writes the files, if their records have a shape that is known.
     pub preset: Option<Preset>,
-    /// Dialect of delimited text.
+    /// Dialect of delimited text, unused for other formats.
     pub csv: CsvOptions,
     /// Declared columns; other columns of a file are ignored.
     pub columns: Vec<ColumnSpec>,
-    /// Name of the event time.
+    /// Name of the column with the event time, which determines the window of a row.
     pub time: String,
-    /// Tolerated rejects.
+    /// How many rejected rows a run tolerates before it fails.
     pub max_rejected: MaxRejected,
     /// Rows that may be rejected whatever the share of `max_rejected`, if no input loses more than half of its rows; 0 by
     /// default.
     pub rejected_floor: u64,
-    /// How files with other columns are handled.
+    /// How a file whose columns differ from the declared ones is handled.
     pub mode: SchemaMode,
     /// Whether NaN in a float column of Parquet rejects its row; it is null by default.
     pub rejects_nan: bool,

@@ -24,7 +24,7 @@ impl TextShape {
     }
 }
 
-/// By which rules a text is read.
+/// By which rules a text is read: those of its reader version, and what its beginning decided before.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TextRules {
     pub reader: ReaderVersion,

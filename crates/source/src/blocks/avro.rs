@@ -4,6 +4,7 @@
 //! than one by one.
 
 use std::io::{Cursor, Read};
+use std::ops::Range;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -26,10 +27,10 @@ const SYNC: usize = 16;
 const HEADER_BYTES: usize = 64 << 10;
 /// Stored bytes of blocks that are decoded together.
 const CHUNK_BYTES: usize = 512 << 10;
-/// The largest block without its compression.
+/// Bytes of the largest block without its compression: a damaged length must not take all memory.
 const LARGEST_BLOCK: u64 = 1 << 30;
 
-/// The blocks of a file.
+/// The blocks of a file behind its header, found one by one.
 #[derive(Debug)]
 pub(crate) struct AvroBlocks {
     schema: SchemaRef,
@@ -38,7 +39,7 @@ pub(crate) struct AvroBlocks {
     count: u64,
 }
 
-/// How blocks are decoded.
+/// How the blocks of one file are decoded.
 #[derive(Debug, Clone)]
 pub(crate) struct Decoding {
     codec: Option<CompressionCodec>,
@@ -46,10 +47,10 @@ pub(crate) struct Decoding {
     header: Bytes,
 }
 
-/// Some blocks of a file.
+/// Consecutive blocks of a file that are decoded together.
 #[derive(Debug, Clone)]
 pub(crate) struct Blocks {
-    /// Their data, one behind the other.
+    /// Their data as stored, one behind the other.
     data: Bytes,
     blocks: Vec<Block>,
     pub records: usize,
@@ -60,9 +61,22 @@ struct Block {
     /// Its number in the file, from 1, and its offset in bytes.
     number: u64,
     offset: u64,
-    /// Where its data ends.
+    /// Where its data ends in that of all blocks.
     end: usize,
     records: usize,
+}
+
+/// A block as it is stored, with its lengths and its mark.
+struct StoredBlock {
+    bytes: Vec<u8>,
+    data: Range<usize>,
+    records: usize,
+}
+
+impl StoredBlock {
+    fn data(&self) -> &[u8] {
+        self.bytes.get(self.data.clone()).unwrap_or_default()
+    }
 }
 
 /// How the records of one file are read.
@@ -87,6 +101,7 @@ impl AvroBlocks {
         {
             return Err(SourceError::Foreign { path: input.path().to_owned(), format });
         }
+
         let header = loop {
             match catch(|| read_header_info(Cursor::new(input.at_hand()))) {
                 Ok(Ok(header)) => break header,
@@ -117,6 +132,7 @@ impl AvroBlocks {
             Ok(Err(error)) => return Err(input.damaged(0, 1, error)),
             Err(panicked) => return Err(input.damaged(0, 1, panicked.message)),
         };
+
         let length = usize::try_from(header.header_len()).unwrap_or_default();
         input.take(length);
         Ok(Self { schema, decoding: Decoding { codec, header: plain.into() }, sync: header.sync(), count: 0 })
@@ -126,12 +142,11 @@ impl AvroBlocks {
         &self.schema
     }
 
-    /// How its blocks are decoded.
     pub fn decoding(&self) -> Decoding {
         self.decoding.clone()
     }
 
-    /// The next blocks; `None` at the end. `records` were before them.
+    /// The next blocks, of about half a megabyte; `None` at the end. `records` were before them.
     ///
     /// # Errors
     /// [`SourceError::BlockUnfinished`], [`SourceError::DamagedBlock`], and those of reading.
@@ -142,40 +157,43 @@ impl AvroBlocks {
             self.count += 1;
             let record = records + found.records as u64 + 1;
             let offset = input.offset();
-            input.wants(20)?;
-            let mut rest = input.at_hand();
-            let (Some(count), Some(size)) = (take_long(&mut rest), take_long(&mut rest)) else {
-                return Err(unfinished(input));
-            };
-            let at = input.at_hand().len() - rest.len();
-            let (Ok(count), Ok(size)) = (usize::try_from(count), usize::try_from(size)) else {
-                return Err(input.damaged(self.count, record, "a block has a negative length"));
-            };
-            let end = at.saturating_add(size);
-            if !input.wants(end.saturating_add(SYNC))? {
-                return Err(unfinished(input));
-            }
-            if input.at_hand().get(end..end + SYNC) != Some(&self.sync) {
-                return Err(input.damaged(self.count, record, "the mark behind the block is not that of the file"));
-            }
-            let block = input.take(end + SYNC);
+            let block = self.take_block(input, record)?;
+
             // One without records must not fill a chunk: a chunk without records is the end of the file.
-            if count == 0 {
-                let mut content = Vec::new();
-                let problem = self.decoding.decompress(block.get(at..end).unwrap_or_default(), &mut content).err();
-                let problem = problem
-                    .or_else(|| (!content.is_empty()).then(|| "bytes follow the last of its 0 records".to_owned()));
-                if let Some(problem) = problem.filter(|_| size > 0) {
-                    return Err(input.damaged(self.count, record, problem));
-                }
-            } else {
-                data.extend_from_slice(block.get(at..end).unwrap_or_default());
-                found.blocks.push(Block { number: self.count, offset, end: data.len(), records: count });
-                found.records = found.records.saturating_add(count);
+            if block.records == 0 {
+                let empty = self.decoding.check_empty(block.data());
+                empty.map_err(|problem| input.damaged(self.count, record, problem))?;
+                continue;
             }
+            data.extend_from_slice(block.data());
+            found.blocks.push(Block { number: self.count, offset, end: data.len(), records: block.records });
+            found.records = found.records.saturating_add(block.records);
         }
+
         found.data = data.into();
         Ok(Some(found).filter(|found| !found.blocks.is_empty()))
+    }
+
+    /// Takes a block with its mark off the input; `record` is the number of its first record, from 1.
+    fn take_block(&self, input: &mut BlockInput, record: u64) -> Result<StoredBlock, SourceError> {
+        input.wants(20)?;
+        let mut rest = input.at_hand();
+        let (Some(records), Some(size)) = (take_long(&mut rest), take_long(&mut rest)) else {
+            return Err(unfinished(input));
+        };
+        let start = input.at_hand().len() - rest.len();
+        let (Ok(records), Ok(size)) = (usize::try_from(records), usize::try_from(size)) else {
+            return Err(input.damaged(self.count, record, "a block has a negative length"));
+        };
+
+        let end = start.saturating_add(size);
+        if !input.wants(end.saturating_add(SYNC))? {
+            return Err(unfinished(input));
+        }
+        if input.at_hand().get(end..end + SYNC) != Some(&self.sync) {
+            return Err(input.damaged(self.count, record, "the mark behind the block is not that of the file"));
+        }
+        Ok(StoredBlock { bytes: input.take(end + SYNC), data: start..end, records })
     }
 }
 
@@ -207,6 +225,7 @@ impl AvroPlan {
             }
             record += block.records as u64;
         }
+
         let (path, first) = (self.path.clone(), blocks.blocks.first());
         match found.or_else(|| first.map(|block| (block, problem))) {
             Some((Block { number, offset, .. }, problem)) => {
@@ -217,7 +236,7 @@ impl AvroPlan {
     }
 
     /// Decodes the records of some of `blocks`, or says what is wrong with them.
-    fn decode(&self, blocks: &Blocks, which: std::ops::Range<usize>) -> Result<RecordBatch, String> {
+    fn decode(&self, blocks: &Blocks, which: Range<usize>) -> Result<RecordBatch, String> {
         let start =
             which.start.checked_sub(1).and_then(|before| blocks.blocks.get(before)).map_or(0, |block| block.end);
         let which = blocks.blocks.get(which).unwrap_or_default();
@@ -234,6 +253,7 @@ impl AvroPlan {
         if records > data.len().saturating_mul(8).saturating_add(8) {
             return Err(format!("{records} records in {} bytes", data.len()));
         }
+
         let mut file = self.decoding.header.to_vec();
         let sync = file.get(file.len().saturating_sub(SYNC)..).unwrap_or_default().to_vec();
         // Twice as many as there are: if bytes follow the last record, the reader takes them for more, and else finds the
@@ -242,6 +262,7 @@ impl AvroPlan {
         put_long(&mut file, data.len() as i64);
         file.append(&mut data);
         file.extend_from_slice(&sync);
+
         let read = catch(|| {
             let mut reader = ReaderBuilder::new().with_batch_size(records).build(Cursor::new(file.as_slice()))?;
             let batch =
@@ -260,33 +281,15 @@ impl AvroPlan {
 }
 
 impl Decoding {
-    /// Appends the content of a block.
-    fn decompress(&self, stored: &[u8], into: &mut Vec<u8>) -> Result<(), String> {
-        let start = into.len();
-        let mut take =
-            |from: &mut dyn Read| from.take(LARGEST_BLOCK).read_to_end(into).map_err(|error| error.to_string());
+    /// Appends the content of a block to `content`, or says what is wrong with its compression.
+    fn decompress(&self, stored: &[u8], content: &mut Vec<u8>) -> Result<(), String> {
         match self.codec {
-            None => into.extend_from_slice(stored),
-            Some(CompressionCodec::Deflate) => drop(take(&mut flate2::read::DeflateDecoder::new(stored))?),
+            None => content.extend_from_slice(stored),
+            Some(CompressionCodec::Deflate) => read_all(flate2::read::DeflateDecoder::new(stored), content)?,
             Some(CompressionCodec::ZStandard) => {
-                let mut decoder = zstd::Decoder::new(stored).map_err(|error| error.to_string())?;
-                take(&mut decoder)?;
+                read_all(zstd::Decoder::new(stored).map_err(|error| error.to_string())?, content)?;
             }
-            Some(CompressionCodec::Snappy) => {
-                let Some((data, checksum)) = stored.split_last_chunk() else {
-                    return Err("its checksum is missing".to_owned());
-                };
-                let length = snap::raw::decompress_len(data).map_err(|error| error.to_string())?;
-                if length as u64 > LARGEST_BLOCK {
-                    return Err(format!("a block of {length} bytes is too large"));
-                }
-                into.append(&mut snap::raw::Decoder::new().decompress_vec(data).map_err(|error| error.to_string())?);
-                let mut found = flate2::Crc::new();
-                found.update(into.get(start..).unwrap_or_default());
-                if found.sum() != u32::from_be_bytes(*checksum) {
-                    return Err("its checksum does not fit".to_owned());
-                }
-            }
+            Some(CompressionCodec::Snappy) => unpack_snappy(stored, content)?,
             // Refused when the file was opened.
             Some(CompressionCodec::Bzip2 | CompressionCodec::Xz) => {
                 return Err("its compression is not read".to_owned());
@@ -294,6 +297,36 @@ impl Decoding {
         }
         Ok(())
     }
+
+    /// Checks that a block without records has no content.
+    fn check_empty(&self, stored: &[u8]) -> Result<(), String> {
+        let mut content = Vec::new();
+        if !stored.is_empty() {
+            self.decompress(stored, &mut content)?;
+        }
+        if content.is_empty() { Ok(()) } else { Err("bytes follow the last of its 0 records".to_owned()) }
+    }
+}
+
+fn read_all(decoder: impl Read, content: &mut Vec<u8>) -> Result<(), String> {
+    decoder.take(LARGEST_BLOCK).read_to_end(content).map(drop).map_err(|error| error.to_string())
+}
+
+/// Avro's blocks of snappy end with the CRC-32 of their content, big-endian.
+fn unpack_snappy(stored: &[u8], content: &mut Vec<u8>) -> Result<(), String> {
+    let Some((data, checksum)) = stored.split_last_chunk() else {
+        return Err("its checksum is missing".to_owned());
+    };
+    let length = snap::raw::decompress_len(data).map_err(|error| error.to_string())?;
+    if length as u64 > LARGEST_BLOCK {
+        return Err(format!("a block of {length} bytes is too large"));
+    }
+
+    let mut plain = snap::raw::Decoder::new().decompress_vec(data).map_err(|error| error.to_string())?;
+    let mut found = flate2::Crc::new();
+    found.update(&plain);
+    content.append(&mut plain);
+    if found.sum() == u32::from_be_bytes(*checksum) { Ok(()) } else { Err("its checksum does not fit".to_owned()) }
 }
 
 /// The header of a file with this schema and codec.

@@ -1,4 +1,4 @@
-//! The bytes of a file of blocks.
+//! The bytes of a file of blocks, read in pieces of a megabyte and taken off the front.
 
 use crate::decompress::Decoded;
 use crate::error::SourceError;
@@ -6,7 +6,7 @@ use crate::error::SourceError;
 /// Bytes that are read at once, at least.
 const PIECE: usize = 1 << 20;
 
-/// The bytes of a file, of which some are at hand.
+/// The bytes of a file without its compression, of which some are at hand.
 pub(crate) struct BlockInput {
     bytes: Box<Decoded>,
     buffer: Vec<u8>,
@@ -22,7 +22,7 @@ impl BlockInput {
         Self { bytes: Box::new(bytes), buffer: Vec::new(), taken: 0, offset: 0, has_ended: false }
     }
 
-    /// The file, for messages.
+    /// The name of the file, for messages.
     pub fn path(&self) -> &str {
         self.bytes.path()
     }
@@ -36,7 +36,7 @@ impl BlockInput {
         self.offset
     }
 
-    /// The bytes at hand.
+    /// The bytes that were read and not taken yet.
     pub fn at_hand(&self) -> &[u8] {
         self.buffer.get(self.taken..).unwrap_or_default()
     }

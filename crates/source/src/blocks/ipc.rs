@@ -2,6 +2,7 @@
 //! of its messages at the end, which is not needed to read them in order.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -17,7 +18,7 @@ use crate::format::{Foreign, Format};
 use crate::panics::catch;
 
 const MARK: &[u8] = b"ARROW1";
-/// The mark at the start, padded.
+/// The mark at the start of a file, padded to 8 bytes.
 const START: &[u8] = b"ARROW1\0\0";
 const CONTINUATION: [u8; 4] = [0xFF; 4];
 /// The largest buffer that a compressed one may become: a damaged length must not take all memory.
@@ -29,8 +30,21 @@ pub(crate) struct IpcMessages {
     schema: SchemaRef,
     dictionaries: HashMap<i64, ArrayRef>,
     is_file: bool,
-    /// Messages read so far.
+    /// Messages read so far, the schema among them.
     count: u64,
+}
+
+/// Where a message is among the bytes at hand; all of it is there.
+struct Frame {
+    header: Range<usize>,
+    /// Bytes of the body behind the header.
+    body: usize,
+}
+
+impl Frame {
+    fn length(&self) -> usize {
+        self.header.end + self.body
+    }
 }
 
 impl IpcMessages {
@@ -61,9 +75,9 @@ impl IpcMessages {
             is_file,
             count: 0,
         };
-        let Some((head, body)) = messages.frame(input, 0)? else { return Err(unfinished(input)) };
-        let text = input.take(head.end + body);
-        let header = text.get(head).unwrap_or_default();
+        let Some(frame) = messages.frame(input, 0)? else { return Err(unfinished(input)) };
+        let message = input.take(frame.length());
+        let header = message.get(frame.header).unwrap_or_default();
         let schema = catch(|| {
             let message = root_as_message(header).map_err(|error| ArrowError::IpcError(error.to_string()))?;
             let schema = message.header_as_schema();
@@ -87,25 +101,26 @@ impl IpcMessages {
     /// # Errors
     /// As [`Self::open`].
     pub fn next(&mut self, input: &mut BlockInput, rows: u64) -> Result<Option<RecordBatch>, SourceError> {
-        while let Some((head, body)) = self.frame(input, rows)? {
+        while let Some(frame) = self.frame(input, rows)? {
             self.count += 1;
-            let length = head.end + body;
-            let bytes = Buffer::from(input.at_hand().get(..length).unwrap_or_default());
+            let bytes = Buffer::from(input.at_hand().get(..frame.length()).unwrap_or_default());
             let found = catch(|| {
-                let message = root_as_message(bytes.get(head.clone()).unwrap_or_default());
+                let message = root_as_message(bytes.get(frame.header.clone()).unwrap_or_default());
                 let message = message.map_err(|error| ArrowError::IpcError(error.to_string()))?;
-                self.read(message, &bytes.slice_with_length(head.end, body))
+                self.read(message, &bytes.slice_with_length(frame.header.end, frame.body))
             });
             let batch = match found {
                 Ok(Ok(batch)) => batch,
                 Ok(Err(error)) => return Err(input.damaged(self.count, rows + 1, error)),
                 Err(panicked) => return Err(input.damaged(self.count, rows + 1, panicked.message)),
             };
-            input.take(length);
+
+            input.take(frame.length());
             if let Some(batch) = batch.filter(|batch| batch.num_rows() > 0) {
                 return Ok(Some(batch));
             }
         }
+
         let last = input.last(MARK.len())?;
         if self.is_file && last != MARK {
             return Err(unfinished(input));
@@ -113,9 +128,8 @@ impl IpcMessages {
         Ok(None)
     }
 
-    /// Where the header of the next message is among the bytes at hand, and the length of the body behind it; all of them are
-    /// at hand. `None` at the end of the stream.
-    fn frame(&self, input: &mut BlockInput, rows: u64) -> Result<Option<(std::ops::Range<usize>, usize)>, SourceError> {
+    /// Finds the next message, and reads all of it; `None` at the end of the stream. `rows` were before it.
+    fn frame(&self, input: &mut BlockInput, rows: u64) -> Result<Option<Frame>, SourceError> {
         let has_length = input.wants(8)?;
         if input.at_hand().is_empty() && !self.is_file && self.count > 0 {
             return Ok(None);
@@ -123,6 +137,7 @@ impl IpcMessages {
         if !has_length && !input.at_hand().starts_with(&[0; 4]) {
             return Err(unfinished(input));
         }
+
         // Older writers do not mark the start of a message.
         let start = if input.at_hand().starts_with(&CONTINUATION) { 4 } else { 0 };
         let length = input.at_hand().get(start..).and_then(|rest| rest.first_chunk());
@@ -133,21 +148,22 @@ impl IpcMessages {
         if length == 0 {
             return Ok(None);
         }
-        let head = start + 4..start + 4 + length;
-        if !input.wants(head.end)? {
+
+        let header = start + 4..start + 4 + length;
+        if !input.wants(header.end)? {
             return Err(unfinished(input));
         }
-        let header = input.at_hand().get(head.clone()).unwrap_or_default();
-        let body = catch(|| root_as_message(header).map(|message| message.bodyLength()));
-        let body = match body {
+        let text = input.at_hand().get(header.clone()).unwrap_or_default();
+        let body = match catch(|| root_as_message(text).map(|message| message.bodyLength())) {
             Ok(Ok(body)) => usize::try_from(body).unwrap_or(usize::MAX / 2),
             Ok(Err(error)) => return Err(input.damaged(self.count + 1, rows + 1, error)),
             Err(panicked) => return Err(input.damaged(self.count + 1, rows + 1, panicked.message)),
         };
-        if !input.wants(head.end.saturating_add(body))? {
+
+        if !input.wants(header.end.saturating_add(body))? {
             return Err(unfinished(input));
         }
-        Ok(Some((head, body)))
+        Ok(Some(Frame { header, body }))
     }
 
     fn read(&mut self, message: Message<'_>, body: &Buffer) -> Result<Option<RecordBatch>, ArrowError> {

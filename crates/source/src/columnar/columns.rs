@@ -12,18 +12,17 @@ use parquet::schema::types::SchemaDescriptor;
 
 use crate::spec::SourceSpec;
 
-/// The extension type of Arrow's UUIDs.
 const UUID: &str = "arrow.uuid";
 
 /// A column that a source may declare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileColumn {
-    /// Its name; the names on its path, joined by points.
+    /// The names on its path, joined by points: what a declaration calls it.
     pub name: String,
-    /// The names from the root.
+    /// The names from the root of the schema to it.
     pub path: Vec<String>,
     pub data_type: DataType,
-    /// Its place among the leaves of the file, unless it is nested.
+    /// Its place among the leaves of a Parquet file; `None` for nested columns and other formats.
     pub leaf: Option<usize>,
     /// Whether it is stored as INT96, whose range exceeds that of every Arrow timestamp.
     pub is_int96: bool,
@@ -39,6 +38,7 @@ pub(crate) fn columns(schema: &Schema, leaves: Option<&SchemaDescriptor>) -> Vec
     columns
 }
 
+/// Appends the columns of `fields`, which are inside of the structs named by `parents`.
 fn add(fields: &Fields, parents: &[String], leaves: Option<&SchemaDescriptor>, columns: &mut Vec<FileColumn>) {
     for field in fields {
         let mut path = parents.to_vec();
@@ -47,15 +47,15 @@ fn add(fields: &Fields, parents: &[String], leaves: Option<&SchemaDescriptor>, c
             add(children, &path, leaves, columns);
             continue;
         }
-        let leaf =
-            leaves.and_then(|leaves| leaves.columns().iter().position(|leaf| leaf.path().parts() == path.as_slice()));
-        let found = leaves.zip(leaf).map(|(leaves, leaf)| leaves.column(leaf));
+
+        let place = leaves.and_then(|leaves| leaves.columns().iter().position(|leaf| leaf.path().parts() == path));
+        let leaf = leaves.zip(place).map(|(leaves, place)| leaves.column(place));
         columns.push(FileColumn {
             name: path.join("."),
             data_type: field.data_type().clone(),
-            leaf,
-            is_int96: found.as_ref().is_some_and(|leaf| leaf.physical_type() == Type::INT96),
-            is_uuid: found.as_ref().is_some_and(|leaf| leaf.logical_type_ref() == Some(&LogicalType::Uuid))
+            leaf: place,
+            is_int96: leaf.as_ref().is_some_and(|leaf| leaf.physical_type() == Type::INT96),
+            is_uuid: leaf.as_ref().is_some_and(|leaf| leaf.logical_type_ref() == Some(&LogicalType::Uuid))
                 || field.extension_type_name() == Some(UUID)
                 || field.metadata().get("logicalType").is_some_and(|name| name == "uuid"),
             path,
@@ -84,15 +84,12 @@ pub(super) fn declarable(schema: &Schema, columns: Vec<FileColumn>, spec: &Sourc
 
 /// The schema with INT96 columns in microseconds; `None` if there are none.
 pub(crate) fn in_micros(schema: &Schema, leaves: &SchemaDescriptor) -> Option<Schema> {
-    let int96: Vec<&[String]> = leaves
-        .columns()
-        .iter()
-        .filter(|leaf| leaf.physical_type() == Type::INT96)
-        .map(|leaf| leaf.path().parts())
-        .collect();
+    let int96 = leaves.columns().iter().filter(|leaf| leaf.physical_type() == Type::INT96);
+    let int96: Vec<&[String]> = int96.map(|leaf| leaf.path().parts()).collect();
     if int96.is_empty() {
         return None;
     }
+
     let fields = schema.fields().iter().map(|field| micros_field(field, &mut Vec::new(), &int96));
     Some(Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone()))
 }
@@ -112,7 +109,7 @@ fn micros_field(field: &FieldRef, parents: &mut Vec<String>, int96: &[&[String]]
     Arc::new(Field::clone(field).with_data_type(data_type))
 }
 
-/// The values of a column: null where a struct around it is.
+/// The values of the column at `path`: null where a struct around it is. `None` if the batch lacks it.
 pub(super) fn values(batch: &RecordBatch, path: &[String]) -> Result<Option<ArrayRef>, ArrowError> {
     let Some((root, inner)) = path.split_first() else { return Ok(None) };
     let Some(mut array) = batch.column_by_name(root).map(Arc::clone) else { return Ok(None) };

@@ -12,10 +12,10 @@ use tidetable_layout::time::DAY;
 
 use crate::time::{Stamp, TimeFault};
 
-/// The Julian day of 1970-01-01.
+/// The Julian day number of 1970-01-01, from which INT96 counts days.
 const EPOCH_DAY: i64 = 2_440_588;
 
-/// Reads `rows` values of a leaf of a row group from row `skip` on.
+/// Reads `rows` values of a leaf of a row group from row `skip` on; `None` for a null.
 pub(crate) fn read<R: ChunkReader + 'static>(
     reader: R,
     metadata: &ParquetMetaData,

@@ -1,12 +1,17 @@
-//! Columns of Arrow, from files that have columns, to the declared ones: where they are, and the ways to their types.
+//! Columns of Arrow, from files that have columns, to the declared ones.
+//! `columns` says where they are, `explode` makes rows of lists of events, and `coerce` chooses the way to a declared type, by
+//! `numbers` and `times`. `plan` holds all of it for one file.
 
 mod coerce;
+mod coerced;
 mod columns;
 mod explode;
 mod int96;
+mod numbers;
 mod plan;
 #[cfg(test)]
 mod tests;
+mod times;
 
 pub(crate) use columns::{FileColumn, columns, in_micros};
 pub(crate) use explode::Lists;

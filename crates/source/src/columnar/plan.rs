@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
+use arrow::compute::filter;
 use arrow::datatypes::Schema;
+use arrow::error::ArrowError;
 use parquet::data_type::Int96;
 
 use crate::column_diff::ColumnDiff;
-use crate::columnar::coerce::{Coercion, Fault};
+use crate::columnar::coerce::Coercion;
 use crate::columnar::columns::{self, FileColumn};
 use crate::columnar::explode::{Exploded, Lists};
 use crate::error::SourceError;
@@ -37,7 +39,7 @@ struct ColumnSource {
     coercion: Coercion,
 }
 
-/// What became of a batch.
+/// The declared columns of a batch, with the rows that were rejected.
 pub(crate) struct Parsed {
     pub columns: Vec<ArrayRef>,
     /// The events, as the file has them.
@@ -49,6 +51,36 @@ pub(crate) struct Parsed {
     pub rejected: Vec<Rejected>,
     pub read: u64,
     pub times: TimeCounts,
+}
+
+/// The declared columns of all events of a batch, and what is to be said of their values.
+#[derive(Default)]
+struct TypedEvents {
+    arrays: Vec<ArrayRef>,
+    /// One a row at most, in ascending order: that of the first column.
+    faults: Vec<EventFault>,
+    remarks: Vec<Remarks>,
+    /// The rows with NaN, which are null, once for each of their columns.
+    nans: Vec<u32>,
+}
+
+/// An event whose value does not fit the declared `column`.
+struct EventFault {
+    row: u32,
+    column: usize,
+    reason: RejectReason,
+}
+
+impl TypedEvents {
+    /// The adjusted times and the NaNs of the rows that are kept.
+    fn times(&self, is_kept: impl Fn(usize) -> bool) -> TimeCounts {
+        let mut times = TimeCounts::default();
+        for remarks in &self.remarks {
+            times += remarks.counts(&is_kept);
+        }
+        times.nan = self.nans.iter().filter(|row| is_kept(**row as usize)).count() as u64;
+        times
+    }
 }
 
 /// The stored values of a leaf of INT96.
@@ -77,6 +109,7 @@ impl ColumnarPlan {
         let found = columns::declarable(&events, find(&events), spec);
         let header: Vec<String> = found.iter().map(|column| column.name.clone()).collect();
         let Matched { steps, mut diff, path_columns } = match_columns(path, &header, spec, &columns)?;
+
         let mut sources = Vec::with_capacity(columns.len());
         for (index, column) in columns.iter().enumerate() {
             let place = steps.iter().position(|step| *step == Some(index));
@@ -85,20 +118,17 @@ impl ColumnarPlan {
                 continue;
             };
             let coercion = Coercion::choose(found, column);
-            match (coercion, spec.mode) {
-                (None, SchemaMode::Reject) => diff.unlike.push((column.name.clone(), found.data_type.to_string())),
-                (None, _) => {
-                    return Err(SourceError::ColumnType {
-                        path: path.to_owned(),
-                        column: column.name.clone(),
-                        found: found.data_type.clone(),
-                        wanted: column.kind,
-                    });
+            if coercion.is_none() {
+                if spec.mode != SchemaMode::Reject {
+                    let (found, wanted) = (found.data_type.clone(), column.kind);
+                    let (path, column) = (path.to_owned(), column.name.clone());
+                    return Err(SourceError::ColumnType { path, column, found, wanted });
                 }
-                (Some(_), _) => {}
+                diff.unlike.push((column.name.clone(), found.data_type.to_string()));
             }
             sources.push(coercion.map(|coercion| ColumnSource { column: found.clone(), coercion }));
         }
+
         let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
         Ok((Self { path: path.to_owned(), columns, sources, lists, refused }, diff, path_columns))
     }
@@ -124,96 +154,126 @@ impl ColumnarPlan {
         if let Some(diff) = &self.refused {
             return Ok(self.refuse(batch, diff, first_row));
         }
-        let arrow = |source| SourceError::Arrow { path: self.path.clone(), source };
-        let whole = batch.clone();
+        let file_rows = batch.clone();
         let exploded = match self.lists.is_empty() {
             true => Exploded { batch, records: None, faults: Vec::new() },
-            false => self.lists.explode(batch).map_err(arrow)?,
+            false => self.lists.explode(batch).map_err(|source| self.arrow(source))?,
         };
-        let Exploded { batch: source, records, faults: list_faults } = exploded;
-        let record = |row: u32| records.as_ref().map_or(row, |records| records.get(row as usize).copied().unwrap_or(0));
+        let typed = self.typed(&exploded, int96)?;
 
-        let mut arrays = Vec::with_capacity(self.columns.len());
-        let mut faults: Vec<(u32, usize, RejectReason)> = Vec::new();
-        let mut remarks: Vec<Remarks> = Vec::new();
-        let mut nans: Vec<Vec<u32>> = Vec::new();
-        for (index, (column, place)) in self.columns.iter().zip(&self.sources).enumerate() {
-            let Some(ColumnSource { column: found, coercion }) = place else {
-                arrays.push(new_null_array(&column.kind.arrow(), source.num_rows()));
-                continue;
-            };
-            let Some(array) = columns::values(&source, &found.path).map_err(arrow)? else {
-                return Err(SourceError::Changed { path: self.path.clone() });
-            };
-            let coerced = match found.leaf.filter(|_| found.is_int96 && column.reader.reads_more_values()) {
-                Some(leaf) => {
-                    let mut values = int96(leaf)?;
-                    if let Some(records) = &records {
-                        values = records.iter().map(|row| values.get(*row as usize).cloned().flatten()).collect();
-                    }
-                    coercion.apply_int96(&array, &values, column).map_err(arrow)?
-                }
-                None => coercion.apply(&array, column).map_err(arrow)?,
-            };
-            arrays.push(coerced.array);
-            remarks.push(coerced.remarks);
-            nans.push(coerced.nans);
-            faults.extend(coerced.faults.into_iter().map(|Fault { row, reason }| (row, index, reason)));
-        }
-
-        let read = source.num_rows() as u64 + list_faults.len() as u64;
-        let times = |kept: &dyn Fn(usize) -> bool| {
-            let mut times = TimeCounts::default();
-            remarks.iter().for_each(|remarks| times += remarks.counts(kept));
-            times.nan = nans.iter().flatten().filter(|row| kept(**row as usize)).count() as u64;
-            times
-        };
-        if faults.is_empty() && list_faults.is_empty() {
-            let times = times(&|_| true);
-            let rejected = Vec::new();
-            return Ok(Parsed { columns: arrays, source, records, kept: None, rejected, read, times });
-        }
-
-        faults.sort_by_key(|(row, index, _)| (*row, *index));
-        faults.dedup_by_key(|(row, ..)| *row);
-        let mut keep = vec![true; source.num_rows()];
-        let mut rejected = Vec::with_capacity(faults.len() + list_faults.len());
-        for (row, index, reason) in faults {
-            if let Some(slot) = keep.get_mut(row as usize) {
-                *slot = false;
-            }
-            rejected.push(Rejected {
-                line: first_row + u64::from(record(row)),
-                lines: 1,
-                column: self.columns.get(index).map(|column| column.name.clone()),
-                reason,
-                raw: raw(row_text(&source, row as usize).as_bytes()),
+        let read = exploded.batch.num_rows() as u64 + exploded.faults.len() as u64;
+        if typed.faults.is_empty() && exploded.faults.is_empty() {
+            let times = typed.times(|_| true);
+            let Exploded { batch: source, records, .. } = exploded;
+            return Ok(Parsed {
+                columns: typed.arrays,
+                source,
+                records,
+                kept: None,
+                rejected: Vec::new(),
+                read,
+                times,
             });
         }
-        for (row, reason) in list_faults {
-            let raw = raw(row_text(&whole, row as usize).as_bytes());
-            rejected.push(Rejected { line: first_row + u64::from(row), lines: 1, column: None, reason, raw });
+
+        let mut keep = vec![true; exploded.batch.num_rows()];
+        for fault in &typed.faults {
+            if let Some(slot) = keep.get_mut(fault.row as usize) {
+                *slot = false;
+            }
         }
-        rejected.sort_by_key(|row| row.line);
-        let times = times(&|row| keep.get(row) == Some(&true));
+        let times = typed.times(|row| keep.get(row) == Some(&true));
         let kept = (0u32..).zip(&keep).filter(|(_, keep)| **keep).map(|(row, _)| row).collect();
         let keep = BooleanArray::from(keep);
-        let columns =
-            arrays.iter().map(|array| arrow::compute::filter(array, &keep)).collect::<Result<_, _>>().map_err(arrow)?;
+        let columns = typed.arrays.iter().map(|array| filter(array, &keep)).collect::<Result<_, _>>();
+        let columns = columns.map_err(|source| self.arrow(source))?;
+
+        let rejected = self.rejected(typed.faults, &exploded, &file_rows, first_row);
+        let Exploded { batch: source, records, .. } = exploded;
         Ok(Parsed { columns, source, records, kept: Some(kept), rejected, read, times })
     }
 
-    /// Rejects every row.
+    /// The declared columns of all events, whether their values fit or not.
+    fn typed(
+        &self,
+        exploded: &Exploded,
+        int96: &dyn Fn(usize) -> Result<Int96Values, SourceError>,
+    ) -> Result<TypedEvents, SourceError> {
+        let mut typed = TypedEvents::default();
+        for (index, (column, place)) in self.columns.iter().zip(&self.sources).enumerate() {
+            let Some(ColumnSource { column: found, coercion }) = place else {
+                typed.arrays.push(new_null_array(&column.kind.arrow(), exploded.batch.num_rows()));
+                continue;
+            };
+            let array = columns::values(&exploded.batch, &found.path).map_err(|source| self.arrow(source))?;
+            let array = array.ok_or_else(|| SourceError::Changed { path: self.path.clone() })?;
+
+            let coerced = match found.leaf.filter(|_| found.is_int96 && column.reader.reads_more_values()) {
+                Some(leaf) => {
+                    let mut values = int96(leaf)?;
+                    if let Some(records) = &exploded.records {
+                        values = records.iter().map(|row| values.get(*row as usize).cloned().flatten()).collect();
+                    }
+                    coercion.apply_int96(&array, &values, column)
+                }
+                None => coercion.apply(&array, column),
+            };
+            let coerced = coerced.map_err(|source| self.arrow(source))?;
+
+            typed.arrays.push(coerced.array);
+            typed.remarks.push(coerced.remarks);
+            typed.nans.extend(coerced.nans);
+            for fault in coerced.faults {
+                typed.faults.push(EventFault { row: fault.row, column: index, reason: fault.reason });
+            }
+        }
+
+        typed.faults.sort_by_key(|fault| (fault.row, fault.column));
+        typed.faults.dedup_by_key(|fault| fault.row);
+        Ok(typed)
+    }
+
+    /// The rejected events and rows of the file, in the order of the file.
+    fn rejected(
+        &self,
+        faults: Vec<EventFault>,
+        exploded: &Exploded,
+        file_rows: &RecordBatch,
+        first_row: u64,
+    ) -> Vec<Rejected> {
+        let mut rejected = Vec::with_capacity(faults.len() + exploded.faults.len());
+        for EventFault { row, column, reason } in faults {
+            rejected.push(Rejected {
+                line: first_row + u64::from(exploded.record(row)),
+                lines: 1,
+                column: self.columns.get(column).map(|column| column.name.clone()),
+                reason,
+                raw: raw(row_text(&exploded.batch, row as usize).as_bytes()),
+            });
+        }
+        for (row, reason) in &exploded.faults {
+            let raw = raw(row_text(file_rows, *row as usize).as_bytes());
+            let line = first_row + u64::from(*row);
+            rejected.push(Rejected { line, lines: 1, column: None, reason: reason.clone(), raw });
+        }
+
+        rejected.sort_by_key(|row| row.line);
+        rejected
+    }
+
+    fn arrow(&self, source: ArrowError) -> SourceError {
+        SourceError::Arrow { path: self.path.clone(), source }
+    }
+
+    /// Rejects every row of a file whose columns differ from the declared ones by `diff`.
     fn refuse(&self, source: RecordBatch, diff: &ColumnDiff, first_row: u64) -> Parsed {
         let rows = source.num_rows();
-        let rejected = |row: usize| Rejected {
-            line: first_row + row as u64,
-            lines: 1,
-            column: None,
-            reason: RejectReason::Columns(diff.clone()),
-            raw: raw(row_text(&source, row).as_bytes()),
-        };
-        let rejected = (0..rows).map(rejected).collect();
+        let mut rejected = Vec::with_capacity(rows);
+        for (line, row) in (first_row..).zip(0..rows) {
+            let raw = raw(row_text(&source, row).as_bytes());
+            rejected.push(Rejected { line, lines: 1, column: None, reason: RejectReason::Columns(diff.clone()), raw });
+        }
+
         let columns = self.columns.iter().map(|column| new_null_array(&column.kind.arrow(), 0)).collect();
         let (read, times) = (rows as u64, TimeCounts::default());
         Parsed { columns, source, records: None, kept: Some(Vec::new()), rejected, read, times }

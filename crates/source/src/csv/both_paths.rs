@@ -4,19 +4,19 @@ use arrow::array::ArrayRef;
 use arrow::error::ArrowError;
 use memchr::{memchr, memchr_iter};
 
-use crate::csv::rows::{Block, CsvPlan, Rows};
+use crate::csv::rows::{Block, CsvPlan, Parsed, Rows};
 use crate::reject::Rejected;
 
-/// The result of one path.
+/// What one of the two paths made of the same rows.
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
-    /// The declared columns.
+    /// The declared columns of the accepted rows.
     pub columns: Vec<ArrayRef>,
-    /// Offsets of accepted rows.
+    /// Where the accepted rows start, as offsets in bytes.
     pub starts: Vec<u32>,
-    /// Rejected rows.
+    /// Rows that were rejected, in the order of the file.
     pub rejected: Vec<Rejected>,
-    /// Rows read.
+    /// Rows that were read, accepted or not.
     pub read: u64,
 }
 
@@ -27,12 +27,15 @@ pub(crate) fn both_paths(plan: &CsvPlan, bytes: &[u8]) -> Result<Option<[Outcome
         return Ok(None);
     }
     let block = Block { bytes, first_line: 1, lines: memchr_iter(b'\n', bytes).count(), plain };
-    let outcome = |way: fn(&mut Rows<'_>)| {
-        let mut rows = Rows::new(plan, block, true);
-        way(&mut rows);
-        let parsed = rows.finish()?;
-        let (columns, starts) = (parsed.columns, parsed.starts);
-        Ok::<_, ArrowError>(Outcome { columns, starts, rejected: parsed.rejected, read: parsed.read })
-    };
-    Ok(Some([outcome(|rows| rows.fast())?, outcome(|rows| rows.general())?]))
+
+    let mut by_fast = Rows::new(plan, block, true);
+    by_fast.fast();
+    let mut by_general = Rows::new(plan, block, true);
+    by_general.general();
+    Ok(Some([outcome(by_fast)?, outcome(by_general)?]))
+}
+
+fn outcome(rows: Rows<'_>) -> Result<Outcome, ArrowError> {
+    let Parsed { columns, starts, rejected, read, .. } = rows.finish()?;
+    Ok(Outcome { columns, starts, rejected, read })
 }

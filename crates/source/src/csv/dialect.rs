@@ -22,7 +22,7 @@ use crate::value::field::find;
 /// otherwise one stray quote would buffer the rest of the file. A field that is closed on its own line may be longer.
 const LONGEST_QUOTED: usize = 16 << 20;
 
-/// The special bytes of a file.
+/// The special bytes of a text, and the rules by which its records and fields are found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dialect {
     pub delimiter: u8,
@@ -57,27 +57,69 @@ pub(crate) struct Seam {
     pub new_break: Option<usize>,
 }
 
-/// A field of a record.
+/// Where the text of a field is: in the record, or unescaped in a scratch buffer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     start: usize,
     end: usize,
     pub quoted: bool,
-    /// Text follows the closing quote.
+    /// Text follows the closing quote, up to the delimiter.
     pub has_text_behind: bool,
     /// Unescaped: the text is in the scratch buffer, not in the record.
     in_scratch: bool,
 }
 
 impl Span {
-    /// Offset and length in the record of a field without escapes.
-    pub fn in_place(&self) -> Option<(usize, usize)> {
-        (!self.in_scratch).then_some((self.start, self.end - self.start))
+    /// The range in the record of a field without escapes; `None` if its text is in the scratch buffer.
+    pub fn in_place(&self) -> Option<Range<usize>> {
+        (!self.in_scratch).then_some(self.start..self.end)
     }
 
     pub fn of<'a>(&self, record: &'a [u8], scratch: &'a [u8]) -> &'a [u8] {
         let from = if self.in_scratch { scratch } else { record };
         from.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// Reads the quoted field that starts here, up to its delimiter; returns where that is.
+    fn unquote(&mut self, dialect: &Dialect, record: &[u8], quote: u8, scratch: &mut Vec<u8>) -> usize {
+        let scratch_start = scratch.len();
+        let escape = dialect.escape.unwrap_or(quote);
+        let mut at = self.start + 1;
+        self.start = at;
+
+        loop {
+            let piece = record.get(at..).unwrap_or_default();
+            let length = find(piece, quote, escape).unwrap_or(piece.len());
+            let is_escape = piece.get(length).is_some_and(|byte| *byte != quote);
+            let next = piece.get(length + 1).copied();
+            // What stands for one byte: two quotes, or an escape with what it escapes.
+            let meant = next.filter(|next| *next == quote || (is_escape && *next == escape));
+            let meant = meant.or(is_escape.then_some(escape));
+            at += length + 1 + usize::from(meant.is_some() && meant == next);
+
+            if meant.is_some() || self.in_scratch {
+                self.in_scratch = true;
+                scratch.extend_from_slice(piece.get(..length).unwrap_or_default());
+            }
+            let Some(byte) = meant else {
+                self.end = self.start + length;
+                break;
+            };
+            scratch.push(byte);
+        }
+
+        let rest = record.get(at..).unwrap_or_default();
+        let tail = find(rest, dialect.delimiter, dialect.delimiter).unwrap_or(rest.len());
+        self.has_text_behind = tail > 0;
+        if tail > 0 && !self.in_scratch {
+            self.in_scratch = true;
+            scratch.extend_from_slice(record.get(self.start..self.end).unwrap_or_default());
+        }
+        scratch.extend_from_slice(rest.get(..tail).unwrap_or_default());
+        if self.in_scratch {
+            (self.start, self.end) = (scratch_start, scratch.len());
+        }
+        at + tail
     }
 }
 
@@ -87,12 +129,12 @@ impl Dialect {
         Self { delimiter, quote, escape, comment, reader, longest_quoted: LONGEST_QUOTED, has_returns: false }
     }
 
-    /// That of a text whose records are its lines.
+    /// The dialect of a text whose records are its lines, such as JSON lines.
     pub fn of_lines(reader: ReaderVersion) -> Self {
         Self::new(&CsvOptions { quote: None, ..CsvOptions::default() }, reader)
     }
 
-    /// A record without its line end.
+    /// A record without its line end, and so without the returns right before it.
     pub fn body<'a>(&self, record: &'a [u8]) -> &'a [u8] {
         let line = record.strip_suffix(b"\n").unwrap_or(record);
         if !self.reader.has_strict_records() {
@@ -116,35 +158,32 @@ impl Dialect {
 
     /// Scans for the end of the record at `start`. With `whole`, `bytes` is the end of the input.
     pub fn scan(&self, bytes: &[u8], start: usize, whole: bool) -> Scan {
-        let more = || if whole { Scan::Record(bytes.len()) } else { Scan::More };
-        let line_end = |from: usize| memchr(b'\n', bytes.get(from..)?).map(|at| from + at + 1);
+        let unended = if whole { Scan::Record(bytes.len()) } else { Scan::More };
         let record = bytes.get(start..).unwrap_or_default();
         let (false, Some(quote)) = (self.is_comment(record), self.quote) else {
-            return line_end(start).map_or_else(more, Scan::Record);
+            return line_end(bytes, start).map_or(unended, Scan::Record);
         };
+
         let mut at = start;
         loop {
             if bytes.get(at) == Some(&quote) {
-                let opened = at;
-                let open = || match line_end(opened) {
-                    Some(resume) => Scan::Open { opened, resume },
-                    None if whole => Scan::Open { opened, resume: bytes.len() },
-                    None => Scan::More,
-                };
-                match self.close(bytes, start, opened, quote) {
-                    Some(after) => match self.has_text_behind(bytes, opened..after, whole) {
-                        Some(true) => return open(),
+                match self.close(bytes, start, at, quote) {
+                    Some(after) => match self.has_text_behind(bytes, at..after, whole) {
+                        Some(true) => return stray_quote(bytes, at, whole),
                         Some(false) => at = after,
                         None => return Scan::More,
                     },
-                    None if whole || bytes.len() >= start.saturating_add(self.longest_quoted) => return open(),
+                    None if whole || bytes.len() >= start.saturating_add(self.longest_quoted) => {
+                        return stray_quote(bytes, at, whole);
+                    }
                     None => return Scan::More,
                 }
             }
+
             match find(bytes.get(at..).unwrap_or_default(), self.delimiter, b'\n') {
                 Some(found) if bytes.get(at + found) == Some(&b'\n') => return Scan::Record(at + found + 1),
                 Some(found) => at += found + 1,
-                None => return more(),
+                None => return unended,
             }
         }
     }
@@ -213,17 +252,7 @@ impl Dialect {
     fn seam_within(&self, bytes: &[u8], start: usize, size: usize, has_rows: &dyn Fn(Range<usize>) -> bool) -> Seam {
         let before = bytes.get(..size).unwrap_or_default();
         let line_start = memrchr(b'\n', before).map_or(0, |end| end + 1);
-        // The last line may have lacked its line end, as at the end of a file.
-        let rest = bytes.get(size..).unwrap_or_default();
-        let line_end = rest.iter().position(|byte| *byte != b'\r').filter(|at| rest.get(*at) == Some(&b'\n'));
-        let is_one = |returns: &usize| {
-            let returns_before = before.iter().rev().take_while(|byte| **byte == b'\r').count();
-            self.reader.has_strict_records() || returns + returns_before.min(1) <= 1
-        };
-        let next = match line_start == size {
-            true => Some(size),
-            false => line_end.filter(is_one).map(|returns| size + returns + 1),
-        };
+        let next = if line_start == size { Some(size) } else { self.end_of_last_line(bytes, size) };
 
         match self.scan(before, start, true) {
             Scan::Open { resume, .. } if resume < size && has_rows(resume..size) => {
@@ -232,6 +261,16 @@ impl Dialect {
             Scan::Record(_) if line_start < size => Seam { next, new_break: None },
             _ => Seam { next: None, new_break: None },
         }
+    }
+
+    /// Where the line that was cut off at `size` ends, if only its line end was missing, as at the end of a file.
+    fn end_of_last_line(&self, bytes: &[u8], size: usize) -> Option<usize> {
+        let (before, rest) = bytes.split_at_checked(size)?;
+        let returns = rest.iter().position(|byte| *byte != b'\r').filter(|at| rest.get(*at) == Some(&b'\n'))?;
+
+        let returns_before = before.iter().rev().take_while(|byte| **byte == b'\r').count();
+        let is_one_end = self.reader.has_strict_records() || returns + returns_before.min(1) <= 1;
+        is_one_end.then_some(size + returns + 1)
     }
 
     /// Where to cut `bytes`, which start with a record, so that the first part has whole records and about `wanted` bytes:
@@ -267,6 +306,20 @@ impl Dialect {
     }
 }
 
+/// The offset after the line end at `from` or behind it.
+fn line_end(bytes: &[u8], from: usize) -> Option<usize> {
+    memchr(b'\n', bytes.get(from..)?).map(|at| from + at + 1)
+}
+
+/// The quote at `opened` opens no field: the records go on behind its line.
+fn stray_quote(bytes: &[u8], opened: usize, whole: bool) -> Scan {
+    match line_end(bytes, opened) {
+        Some(resume) => Scan::Open { opened, resume },
+        None if whole => Scan::Open { opened, resume: bytes.len() },
+        None => Scan::More,
+    }
+}
+
 /// Whether a record without its line end is `sep=;`, by which Excel is told the delimiter. It is no header.
 pub(crate) fn is_separator_line(record: &[u8]) -> bool {
     let start = record.strip_prefix(b"\"").unwrap_or(record);
@@ -274,58 +327,23 @@ pub(crate) fn is_separator_line(record: &[u8]) -> bool {
     matches!(rest, Some([_] | [_, b'"']))
 }
 
-/// Splits a complete record, without its line end, into `spans`.
+/// Splits a complete record, without its line end, into `spans`. Unescaped text is appended to `scratch`.
 pub(crate) fn split(dialect: &Dialect, record: &[u8], spans: &mut Vec<Span>, scratch: &mut Vec<u8>) {
     spans.clear();
     scratch.clear();
     let mut at = 0;
     loop {
-        let start = at;
-        let quoted = dialect.quote.is_some() && record.get(at).copied() == dialect.quote;
-        let mut span = Span { start, end: start, quoted, has_text_behind: false, in_scratch: false };
-        if let Some(quote) = dialect.quote.filter(|_| quoted) {
-            at += 1;
-            span.start = at;
-            let scratch_start = scratch.len();
-            loop {
-                let piece = record.get(at..).unwrap_or_default();
-                let escape = dialect.escape.unwrap_or(quote);
-                let length = find(piece, quote, escape).unwrap_or(piece.len());
-                let text = piece.get(..length).unwrap_or_default();
-                let is_escape = piece.get(length).is_some_and(|byte| *byte != quote);
-                let next = piece.get(length + 1).copied();
-                // What stands for one byte: two quotes, or an escape with what it escapes.
-                let meant = next.filter(|next| *next == quote || (is_escape && *next == escape));
-                let meant = meant.or(is_escape.then_some(escape));
-                at += length + 1 + usize::from(meant.is_some() && meant == next);
-                if meant.is_some() || span.in_scratch {
-                    span.in_scratch = true;
-                    scratch.extend_from_slice(text);
-                }
-                if let Some(byte) = meant {
-                    scratch.push(byte);
-                    continue;
-                }
-                span.end = span.start + length;
-                break;
+        let quoted = dialect.quote.filter(|quote| record.get(at) == Some(quote));
+        let mut span = Span { start: at, end: at, quoted: quoted.is_some(), has_text_behind: false, in_scratch: false };
+        match quoted {
+            Some(quote) => at = span.unquote(dialect, record, quote, scratch),
+            None => {
+                let rest = record.get(at..).unwrap_or_default();
+                at += find(rest, dialect.delimiter, dialect.delimiter).unwrap_or(rest.len());
+                span.end = at;
             }
-            let rest = record.get(at..).unwrap_or_default();
-            let tail = find(rest, dialect.delimiter, dialect.delimiter).unwrap_or(rest.len());
-            span.has_text_behind = tail > 0;
-            if tail > 0 && !span.in_scratch {
-                span.in_scratch = true;
-                scratch.extend_from_slice(record.get(span.start..span.end).unwrap_or_default());
-            }
-            scratch.extend_from_slice(rest.get(..tail).unwrap_or_default());
-            if span.in_scratch {
-                (span.start, span.end) = (scratch_start, scratch.len());
-            }
-            at += tail;
-        } else {
-            let rest = record.get(at..).unwrap_or_default();
-            at += find(rest, dialect.delimiter, dialect.delimiter).unwrap_or(rest.len());
-            span.end = at;
         }
+
         spans.push(span);
         if at >= record.len() {
             return;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// How many lines or records are unusual in one way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
-    /// Their number.
+    /// How many lines or records there are.
     pub count: u64,
     /// The line on which the first of them starts, from 1; 0 if there is none.
     pub first_line: u64,
@@ -41,9 +41,9 @@ impl TextNotes {
 /// Unusual records of a part of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TextNotes {
-    /// Accepted records over several lines.
+    /// Accepted records over several lines, whose quoted fields have line ends.
     pub several_lines: Counted,
-    /// The most lines of one of them.
+    /// The most lines that one accepted record is on.
     pub most_lines: u64,
     /// Lines equal to the header, which are skipped.
     pub repeated_headers: Counted,

@@ -33,22 +33,22 @@ pub(crate) struct CsvPlan {
     pub refused: Option<ColumnDiff>,
 }
 
-/// Whole records of a file.
+/// Whole records of a text, as its reader cuts them off.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block<'a> {
     pub bytes: &'a [u8],
     /// Physical line of the first byte, from 1.
     pub first_line: u64,
-    /// Line ends among the bytes.
+    /// Line ends among the bytes: as many rows and one more have room.
     pub lines: usize,
     /// Whether there is no quote among the bytes.
     pub plain: bool,
 }
 
-/// What became of a block.
+/// The declared columns of a block, with the rows that were rejected.
 pub(crate) struct Parsed {
     pub columns: Vec<ArrayRef>,
-    /// Where the accepted rows start.
+    /// Where the accepted rows start in the block.
     pub starts: Vec<u32>,
     pub rejected: Vec<Rejected>,
     pub read: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Parsed {
     pub notes: TextNotes,
 }
 
-/// Reads all rows of a block.
+/// Reads all rows of a block, by the fast way where it can be taken.
 pub(crate) fn parse(plan: &CsvPlan, block: Block<'_>) -> Result<Parsed, ArrowError> {
     let valid = std::str::from_utf8(block.bytes).is_ok();
     let mut rows = Rows::new(plan, block, valid);
@@ -86,11 +86,10 @@ impl CsvPlan {
 
     /// Whether a repeated header among `bytes` would be read as a row: none of its fields would be rejected.
     fn may_take_header(&self, bytes: &[u8]) -> bool {
-        let is_text = |step: &Option<usize>| {
-            let column = step.and_then(|step| self.columns.get(step));
-            column.is_none_or(|column| column.kind == FieldType::Text)
-        };
-        !self.header.is_empty() && self.steps.iter().all(is_text) && memmem::find(bytes, &self.header).is_some()
+        let mut fed = self.steps.iter().filter_map(|step| self.columns.get((*step)?));
+        !self.header.is_empty()
+            && fed.all(|column| column.kind == FieldType::Text)
+            && memmem::find(bytes, &self.header).is_some()
     }
 
     fn is_header(&self, record: &[u8]) -> bool {
@@ -111,7 +110,6 @@ pub(super) struct Rows<'a> {
     /// An offset and its line, to count on from.
     mark: (usize, u64),
     notes: TextNotes,
-    /// See [`CsvPlan::has_odd_returns`].
     has_odd_returns: bool,
 }
 
@@ -134,10 +132,11 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Rows without quotes and comments, valid UTF-8.
+    /// Reads rows without quotes and comments, of valid UTF-8.
     pub fn fast(&mut self) {
         let bytes = self.block.bytes;
         let mut fields = Fields::default();
+
         let (mut at, mut most) = (0, MAX_ROWS);
         while at < bytes.len() {
             let odd = fields.find(bytes, at, self.plan.dialect.delimiter, self.plan.steps.len(), most);
@@ -145,12 +144,14 @@ impl<'a> Rows<'a> {
             self.starts.extend((0..kept).map(|row| fields.row(row) as u32));
             self.read += kept as u64;
             at = fields.row(kept);
+
             if kept == fields.rows() && !odd {
                 most = (most * 2).min(MAX_ROWS);
                 continue;
             }
             // Shrinks the batch where many rows are unusual, so that few are parsed again.
             most = (most / 2).max(MIN_ROWS);
+
             let rest = bytes.get(at..).unwrap_or_default();
             let end = memchr(b'\n', rest).map_or(bytes.len(), |found| at + found + 1);
             self.record(at, end);
@@ -172,7 +173,7 @@ impl<'a> Rows<'a> {
         rows
     }
 
-    /// Rows of any kind.
+    /// Reads rows of any kind, record by record.
     pub fn general(&mut self) {
         let bytes = self.block.bytes;
         let mut at = 0;
@@ -200,14 +201,17 @@ impl<'a> Rows<'a> {
         if record.is_empty() || self.plan.dialect.is_comment(record) {
             return;
         }
+
         if self.plan.is_header(record) {
             let line = self.line(start);
             return self.notes.repeated_headers.add(line);
         }
+
         self.read += 1;
         if let Some(diff) = &self.plan.refused {
             return self.reject(start, end, None, RejectReason::Columns(diff.clone()));
         }
+
         match self.fields(start, record) {
             Ok(()) => {
                 self.starts.push(start as u32);
@@ -229,12 +233,15 @@ impl<'a> Rows<'a> {
         if !is_over_lines && !self.has_odd_returns {
             return;
         }
+
         let lines = 1 + memchr_iter(b'\n', record).count() as u64;
-        let has_return = |span: &Span| !span.quoted && memchr(b'\r', span.of(record, &self.scratch)).is_some();
-        let has_returns = self.has_odd_returns && self.spans.iter().any(has_return);
+        let mut unquoted = self.spans.iter().filter(|span| !span.quoted);
+        let has_returns =
+            self.has_odd_returns && unquoted.any(|span| memchr(b'\r', span.of(record, &self.scratch)).is_some());
         if lines == 1 && !has_returns {
             return;
         }
+
         let line = self.line(start);
         if lines > 1 {
             self.notes.several_lines.add(line);
@@ -245,6 +252,7 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Appends the fields of a record to the columns, or says which column it is rejected for, and why.
     fn fields(&mut self, start: usize, record: &[u8]) -> Result<(), (Option<usize>, RejectReason)> {
         split(&self.plan.dialect, record, &mut self.spans, &mut self.scratch);
         let (expected, found) = (self.plan.steps.len(), self.spans.len());
@@ -254,22 +262,21 @@ impl<'a> Rows<'a> {
         if !self.valid && std::str::from_utf8(record).is_err() {
             return Err((None, RejectReason::InvalidUtf8));
         }
+
         for (span, step) in self.spans.iter().zip(&self.plan.steps) {
-            if let Some(column) = *step
-                && let Some(target) = self.columns.get_mut(column)
-            {
-                let pushed = match span.in_place().filter(|_| !self.plan.dialect.has_returns) {
-                    Some((at, length)) => {
-                        let rest = self.block.bytes.get(start + at..).unwrap_or_default();
-                        target.push_first(rest, length, span.quoted)
-                    }
-                    None => {
-                        let text = self.plan.dialect.written(span.of(record, &self.scratch));
-                        target.push(&text, span.quoted)
-                    }
-                };
-                pushed.map_err(|reason| (Some(column), reason))?;
-            }
+            let Some(column) = *step else { continue };
+            let Some(target) = self.columns.get_mut(column) else { continue };
+            let pushed = match span.in_place().filter(|_| !self.plan.dialect.has_returns) {
+                Some(place) => {
+                    let rest = self.block.bytes.get(start + place.start..).unwrap_or_default();
+                    target.push_first(rest, place.len(), span.quoted)
+                }
+                None => {
+                    let text = self.plan.dialect.written(span.of(record, &self.scratch));
+                    target.push(&text, span.quoted)
+                }
+            };
+            pushed.map_err(|reason| (Some(column), reason))?;
         }
         Ok(())
     }
@@ -288,7 +295,7 @@ impl<'a> Rows<'a> {
         self.rejected.push(Rejected { line, lines, column, reason, raw: raw(&self.plan.dialect.written(body)) });
     }
 
-    /// The line of an offset not before any asked for earlier.
+    /// The line of an offset that is not before any asked for earlier; lines count from 1.
     fn line(&mut self, at: usize) -> u64 {
         let (from, line) = self.mark;
         let line = line + memchr_iter(b'\n', self.block.bytes.get(from..at).unwrap_or_default()).count() as u64;

@@ -1,16 +1,20 @@
-//! Columns without a name in the header.
+//! Columns without a name in the header, as programs leave the column of row labels.
 
 use crate::value::blanks::trimmed_text;
 
-/// Names the columns whose name is blank by their place: `column_1`, as programs leave the column of row labels without a
-/// name. Returns which these are.
+/// Names the columns whose name is blank by their place: `column_1` for the first. Returns which these are, from 0.
 pub(crate) fn name_by_place(names: &mut [String]) -> Vec<usize> {
-    let is_unnamed = |at: &usize| names.get(*at).is_some_and(|name| trimmed_text(name).is_empty());
-    let unnamed: Vec<usize> = (0..names.len()).filter(is_unnamed).collect();
-    for at in &unnamed {
-        let name = format!("column_{}", at + 1);
+    let mut unnamed = Vec::new();
+    for (place, name) in names.iter().enumerate() {
+        if trimmed_text(name).is_empty() {
+            unnamed.push(place);
+        }
+    }
+
+    for place in &unnamed {
+        let name = format!("column_{}", place + 1);
         if !names.contains(&name) {
-            names[*at] = name;
+            names[*place] = name;
         }
     }
     unnamed

@@ -4,9 +4,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Compression {
     pub name: &'static str,
-    /// In lower case, with its point.
+    /// The ending of the names of its files, in lower case and with its point.
     pub ending: &'static str,
-    /// The first bytes of its files.
+    /// The first bytes of its files, by which one without the ending is known.
     pub mark: &'static [u8],
     /// The command that writes the content of a file to its standard output.
     pub command: &'static str,

@@ -8,10 +8,10 @@ use crate::format::{BYTE_ORDER_MARK, Format};
 /// Bytes that [`Foreign::of`] looks at: a tar archive has its mark at byte 257.
 pub(crate) const LOOKED_AT: usize = 4096;
 
-/// A format that is not read.
+/// A format that is not read, or not under the name of a file, with the way to one that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Foreign {
-    /// What people call it.
+    /// What people call it, for messages: `bzip2`, `an Excel workbook (.xls)`.
     pub name: &'static str,
     way_on: WayOn,
 }
@@ -65,12 +65,14 @@ impl Foreign {
         if bytes.get(TAR_MARK) == Some(b"ustar") {
             return Some(Self { name: "a tar archive", way_on: Unpack("tar -xf") });
         }
+
         if let Some((_, name, way_on)) = MARKS.iter().find(|(mark, name, _)| {
             // Headers may begin with such letters.
             bytes.starts_with(mark) && (*name != "bzip2" && *name != "ORC" || !is_text(bytes))
         }) {
             return Some(Self { name, way_on: *way_on });
         }
+
         if let Some(encoding) = utf16_without_mark(bytes) {
             return Some(Self { name: "UTF-16 text", way_on: Command(encoding, "") });
         }
@@ -93,18 +95,18 @@ impl Foreign {
     /// The format of a file that was to be read as `wanted`, of blocks, and begins with `bytes`, which are not its mark.
     pub(crate) fn instead_of_blocks(bytes: &[u8], wanted: Format) -> Option<Self> {
         let is_stream = bytes.starts_with(b"\xFF\xFF\xFF\xFF") && wanted == Format::Arrow;
-        let text = || (bytes.len() >= 8 && is_text(bytes)).then_some(TEXT);
-        Self::of(bytes).filter(|_| !is_stream).or_else(text)
+        let known = Self::of(bytes).filter(|_| !is_stream);
+        known.or_else(|| (bytes.len() >= 8 && is_text(bytes)).then_some(TEXT))
     }
 
     /// The format of a file that was to be read as Parquet and begins with `bytes`.
     pub(crate) fn instead_of_parquet(bytes: &[u8]) -> Option<Self> {
-        let parquet = |foreign: &Self| foreign.name == "Parquet";
-        let known = Self::of(bytes).filter(|foreign| !parquet(foreign));
         let packed = [Compression::GZIP, Compression::ZSTD].into_iter().find(|known| bytes.starts_with(known.mark));
-        let packed = packed.map(|known| Self { name: known.name, way_on: Command(known.command, "") });
-        let text = || (!bytes.is_empty() && is_text(bytes)).then_some(TEXT);
-        packed.or(known).or_else(text)
+        if let Some(Compression { name, command, .. }) = packed {
+            return Some(Self { name, way_on: Command(command, "") });
+        }
+        let known = Self::of(bytes).filter(|foreign| foreign.name != "Parquet");
+        known.or_else(|| (!bytes.is_empty() && is_text(bytes)).then_some(TEXT))
     }
 
     /// Whether a name ends as files of a format do that is not read.
@@ -132,9 +134,8 @@ fn ending(path: &str) -> &'static str {
     Format::of_name(plain).map_or(".csv", Format::ending)
 }
 
-/// What people call JSON.
 const JSON: &str = "JSON";
-/// Text where columns were expected.
+/// Text in a file that was to be Parquet, Arrow or Avro.
 const TEXT: Foreign = Foreign { name: "text", way_on: Say("name it .csv, set `format = \"csv\"`, or write it again") };
 /// A workbook of Excel, which is a zip archive.
 pub(crate) const WORKBOOK: Foreign =
@@ -148,27 +149,31 @@ impl fmt::Display for Foreign {
 
 /// Whether bytes look like UTF-8 text with lines.
 fn is_text(bytes: &[u8]) -> bool {
-    let is_control = |byte: &u8| *byte < b' ' && !matches!(byte, b'\n' | b'\r' | b'\t');
     let is_utf8 = match std::str::from_utf8(bytes) {
         Ok(_) => true,
         // A character may be cut at the end.
         Err(error) => error.error_len().is_none(),
     };
-    is_utf8 && !bytes.iter().any(is_control)
+    is_utf8 && bytes.iter().all(|byte| *byte >= b' ' || matches!(byte, b'\n' | b'\r' | b'\t'))
 }
 
 /// The command that converts UTF-16 without a byte order mark: every other byte of western text is NUL.
 fn utf16_without_mark(bytes: &[u8]) -> Option<&'static str> {
     const FEWEST: usize = 8;
     let pairs = bytes.len() / 2;
-    let nulls = |start: usize| bytes.iter().skip(start).step_by(2).filter(|byte| **byte == 0).count();
-    let (even, odd) = (nulls(0), nulls(1));
     if pairs < FEWEST {
         return None;
     }
-    match (even * 10 > pairs * 6, odd * 10 > pairs * 6) {
-        (false, true) => Some("iconv -f UTF-16LE -t UTF-8"),
-        (true, false) => Some("iconv -f UTF-16BE -t UTF-8"),
+
+    let mut nulls = [0; 2];
+    for pair in bytes.chunks(2) {
+        for (count, byte) in nulls.iter_mut().zip(pair) {
+            *count += usize::from(*byte == 0);
+        }
+    }
+    match nulls.map(|count| count * 10 > pairs * 6) {
+        [false, true] => Some("iconv -f UTF-16LE -t UTF-8"),
+        [true, false] => Some("iconv -f UTF-16BE -t UTF-8"),
         _ => None,
     }
 }
@@ -182,9 +187,11 @@ fn markup(bytes: &[u8]) -> Option<Foreign> {
         let way_on = Say("open it in a spreadsheet and save it as CSV");
         return Some(Foreign { name: "HTML, as programs export it under the name of a table", way_on });
     }
+
     if start.starts_with("<?xml") {
         return Some(Foreign { name: "XML", way_on: Say("convert it to CSV or Parquet") });
     }
+
     let inside = start.strip_prefix(['{', '[']).map(str::trim_start);
     let is_json = inside.is_some_and(|rest| rest.starts_with(['"', '{', '[']) && start.contains("\":"));
     is_json.then_some(Foreign { name: JSON, way_on: Say("set `format = \"json\"`, or name it .jsonl") })

@@ -10,18 +10,18 @@ pub(crate) use foreign::{LOOKED_AT, WORKBOOK};
 /// The bytes that some programs put in front of UTF-8 text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// A file format.
+/// A format of files that are read, told by `format` of a source or by the ending of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Format {
-    /// Delimited text, possibly compressed.
+    /// Delimited text: CSV and its kin with any delimiter, possibly compressed.
     Csv,
-    /// Apache Parquet.
+    /// Apache Parquet, whose row groups are read in slices by several threads.
     Parquet,
-    /// Lines with a JSON object each, possibly compressed.
+    /// JSON lines: a line has an object, possibly compressed.
     Json,
     /// Arrow IPC, a file or a stream, possibly compressed.
     Arrow,
-    /// Avro object container files, possibly compressed.
+    /// Avro object container files, of which blocks are decoded together, possibly compressed.
     Avro,
 }
 
@@ -43,14 +43,14 @@ const ENDINGS: [(&str, Format); 13] = [
 ];
 
 impl Format {
-    /// All of them, in the order of the reference.
+    /// All formats, in the order in which the reference lists them.
     pub const ALL: [Self; 5] = [Self::Csv, Self::Parquet, Self::Json, Self::Arrow, Self::Avro];
 
-    /// Their names in job files.
+    /// What `format` of a source may be in a job file, in the order of [`Self::ALL`].
     pub const KEYS: [&'static str; 5] =
         [Self::Csv.key(), Self::Parquet.key(), Self::Json.key(), Self::Arrow.key(), Self::Avro.key()];
 
-    /// The format as people call it.
+    /// The format as people call it, for messages and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Csv => "CSV",
@@ -61,7 +61,7 @@ impl Format {
         }
     }
 
-    /// The format as job files name it.
+    /// The format as job files name it, one of [`Self::KEYS`].
     pub const fn key(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -102,12 +102,12 @@ impl Format {
         plain.ends_with(".json")
     }
 
-    /// Whether a name ends as a compressed file does.
+    /// Whether a name ends as that of a compressed file does: `.gz`, `.zst` or `.zip`, in any case.
     pub fn is_compressed_name(name: &str) -> bool {
         Compression::of_name(&name.to_ascii_lowercase()).is_some()
     }
 
-    /// The usual ending of its files.
+    /// The usual ending of the names of its files, with its point.
     pub(crate) fn ending(self) -> &'static str {
         ENDINGS.iter().find(|(_, format)| *format == self).map_or("", |(ending, _)| ending)
     }

@@ -8,7 +8,7 @@ use crate::json::scan::{Fault, Kind, Scanner, Value, unescaped};
 /// Most names that are collected: objects may have keys that are values.
 const MOST_NAMES: usize = 5000;
 
-/// Which objects are looked into.
+/// Which objects are looked into for names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wanted<'a> {
     /// All of them: each value has a name.
@@ -22,12 +22,12 @@ pub(crate) enum Wanted<'a> {
 pub(crate) struct Names<'a> {
     wanted: Wanted<'a>,
     lists: &'a [String],
-    /// In the order of their first appearance.
+    /// The names of values, in the order of their first appearance.
     pub found: Vec<String>,
     seen: HashMap<String, u64>,
     /// The lists of events, and what leads to them, with the number of their elements.
     elements: HashMap<String, u64>,
-    /// Other arrays.
+    /// Arrays that are no lists of events, by their paths.
     arrays: BTreeMap<String, Array>,
     pub records: u64,
 }
@@ -84,31 +84,31 @@ impl<'a> Names<'a> {
         self.seen.get(name).is_some_and(|count| *count >= of)
     }
 
-    /// Arrays that are no list of events.
+    /// The paths of arrays that are no list of events.
     pub fn arrays(&self) -> HashSet<&str> {
         self.arrays.keys().map(String::as_str).collect()
     }
 
     /// The lists whose elements are most likely events: an array of objects, or arrays of values side by side.
     pub fn likely_lists(&self) -> Vec<String> {
-        let below = |path: &str| self.lists.is_empty() || self.lists.iter().any(|list| is_inside(path, list));
-        let arrays = || self.arrays.iter().filter(|(path, _)| below(path));
-        let objects = arrays().filter(|(_, array)| array.has_objects && !array.has_others);
-        if let Some((path, _)) = objects.max_by_key(|(_, array)| array.lengths.iter().sum::<usize>()) {
-            return vec![path.clone()];
+        let mut arrays: Vec<(&String, &Array)> = self.arrays.iter().collect();
+        if !self.lists.is_empty() {
+            arrays.retain(|(path, _)| self.lists.iter().any(|list| is_inside(path, list)));
         }
-        let values: Vec<_> = arrays().filter(|(_, array)| array.has_others && !array.has_objects).collect();
-        let parent = |path: &str| path.rsplit_once('.').map(|(parent, _)| parent.to_owned());
-        let alike = |one: &(&String, &Array), other: &(&String, &Array)| {
-            one.1.lengths == other.1.lengths && parent(one.0) == parent(other.0)
-        };
-        let group = values.iter().find(|one| {
-            one.1.lengths.iter().any(|length| *length > 1)
-                && values.iter().filter(|other| alike(one, other)).count() > 1
-        });
-        group.map_or_else(Vec::new, |one| {
-            values.iter().filter(|other| alike(one, other)).map(|(path, _)| (*path).clone()).collect()
-        })
+        let objects = arrays.iter().filter(|(_, array)| array.has_objects && !array.has_others);
+        if let Some((path, _)) = objects.max_by_key(|(_, array)| array.lengths.iter().sum::<usize>()) {
+            return vec![String::clone(path)];
+        }
+
+        arrays.retain(|(_, array)| array.has_others && !array.has_objects);
+        for (path, array) in arrays.iter().filter(|(_, array)| array.lengths.iter().any(|length| *length > 1)) {
+            let mut side_by_side = arrays.clone();
+            side_by_side.retain(|(other, values)| values.lengths == array.lengths && parent(other) == parent(path));
+            if side_by_side.len() > 1 {
+                return side_by_side.into_iter().map(|(path, _)| path.clone()).collect();
+            }
+        }
+        Vec::new()
     }
 
     fn record(&mut self, line: &[u8]) -> Result<(), Fault> {
@@ -150,24 +150,8 @@ impl<'a> Names<'a> {
             Some(b'[') if self.lists.iter().any(|list| *list == path || is_inside(list, &path)) => {
                 self.list(scanner, &path)
             }
-            Some(b'[') if matches!(self.wanted, Wanted::All) => {
-                let array = self.array(scanner)?;
-                let known = self.arrays.entry(path.clone()).or_default();
-                known.lengths.extend(array.lengths);
-                known.has_objects |= array.has_objects;
-                known.has_others |= array.has_others;
-                self.add(path);
-                Ok(())
-            }
-            Some(b'[') if self.looks_into(&path) => {
-                scanner.enter()?;
-                let mut index = 0;
-                while scanner.element(index == 0)? {
-                    self.value(scanner, format!("{path}.{index}"))?;
-                    index += 1;
-                }
-                Ok(())
-            }
+            Some(b'[') if matches!(self.wanted, Wanted::All) => self.array(scanner, path),
+            Some(b'[') if self.looks_into(&path) => self.elements(scanner, &path),
             _ => {
                 scanner.value()?;
                 self.add(path);
@@ -176,7 +160,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The elements of a list of events.
+    /// Adds the names of the elements of a list of events, and counts them.
     fn list(&mut self, scanner: &mut Scanner<'_>, path: &str) -> Result<(), Fault> {
         scanner.enter()?;
         let mut count = 0;
@@ -184,14 +168,7 @@ impl<'a> Names<'a> {
             count += 1;
             match scanner.peek() {
                 Some(b'{') => self.object(scanner, &format!("{path}."))?,
-                Some(b'[') => {
-                    scanner.enter()?;
-                    let mut index = 0;
-                    while scanner.element(index == 0)? {
-                        self.value(scanner, format!("{path}.{index}"))?;
-                        index += 1;
-                    }
-                }
+                Some(b'[') => self.elements(scanner, path)?,
                 _ => {
                     scanner.value()?;
                     self.add(path.to_owned());
@@ -202,20 +179,36 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    fn array(&self, scanner: &mut Scanner<'_>) -> Result<Array, Fault> {
+    /// Adds the elements of an array by their places: `path.0`, `path.1` and so on.
+    fn elements(&mut self, scanner: &mut Scanner<'_>, path: &str) -> Result<(), Fault> {
         scanner.enter()?;
-        let mut array = Array::default();
-        let mut count = 0;
+        let mut index = 0;
+        while scanner.element(index == 0)? {
+            self.value(scanner, format!("{path}.{index}"))?;
+            index += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds an array as one value, and notes what it has.
+    fn array(&mut self, scanner: &mut Scanner<'_>, path: String) -> Result<(), Fault> {
+        scanner.enter()?;
+        let (mut count, mut has_objects, mut has_others) = (0, false, false);
         while scanner.element(count == 0)? {
             match scanner.peek() {
-                Some(b'{') => array.has_objects = true,
-                _ => array.has_others = true,
+                Some(b'{') => has_objects = true,
+                _ => has_others = true,
             }
             scanner.value()?;
             count += 1;
         }
+
+        let array = self.arrays.entry(path.clone()).or_default();
         array.lengths.push(count);
-        Ok(array)
+        array.has_objects |= has_objects;
+        array.has_others |= has_others;
+        self.add(path);
+        Ok(())
     }
 
     /// Whether the values inside have names of their own.
@@ -242,6 +235,10 @@ impl<'a> Names<'a> {
             None => {}
         }
     }
+}
+
+fn parent(path: &str) -> Option<&str> {
+    path.rsplit_once('.').map(|(parent, _)| parent)
 }
 
 fn is_inside(name: &str, path: &str) -> bool {

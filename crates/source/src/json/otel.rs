@@ -12,8 +12,11 @@ use std::ops::Range;
 
 use crate::json::scan::{Fault, Scanner, elements};
 
-/// Where the keys, without quotes, and the values of an object are.
-type Members = Vec<(Range<usize>, Range<usize>)>;
+/// Where a member of an object is: its key, without quotes, and its value.
+struct Member {
+    key: Range<usize>,
+    value: Range<usize>,
+}
 
 /// The lists of resources, the lists in them, and the lists in those.
 const SIGNALS: [(&[u8], &[u8], &[u8]); 3] = [
@@ -40,17 +43,15 @@ pub(super) fn events(text: &[u8], into: &mut Vec<u8>) -> Result<(), Fault> {
     checked.end()?;
 
     let mut is_batch = false;
-    for (key, value) in members(text, start)? {
-        let Some((_, scopes, items)) =
-            SIGNALS.iter().find(|(signal, ..)| *signal == text.get(key.clone()).unwrap_or_default())
-        else {
-            continue;
-        };
+    for Member { key, value } in members(text, start)? {
+        let key = text.get(key).unwrap_or_default();
+        let Some((_, scopes, items)) = SIGNALS.iter().find(|(signal, ..)| *signal == key) else { continue };
         is_batch = true;
         for resource in elements(text, value.start)? {
             of_resource(text, resource, scopes, items, into)?;
         }
     }
+
     if !is_batch {
         into.extend_from_slice(text);
         into.push(b'\n');
@@ -58,7 +59,7 @@ pub(super) fn events(text: &[u8], into: &mut Vec<u8>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The events of one resource.
+/// Appends the events of one resource; `scopes` and `items` are the names of the lists in it.
 fn of_resource(text: &[u8], resource: usize, scopes: &[u8], items: &[u8], into: &mut Vec<u8>) -> Result<(), Fault> {
     let mut start = b"{\"resource\":".to_vec();
     let inside = members(text, resource)?;
@@ -69,6 +70,7 @@ fn of_resource(text: &[u8], resource: usize, scopes: &[u8], items: &[u8], into: 
         },
         None => start.extend_from_slice(b"{}"),
     }
+
     let Some(scopes) = find(text, &inside, scopes) else { return Ok(()) };
     for scope in elements(text, scopes.start)? {
         let inside = members(text, scope)?;
@@ -77,6 +79,7 @@ fn of_resource(text: &[u8], resource: usize, scopes: &[u8], items: &[u8], into: 
             start.extend_from_slice(b",\"scope\":");
             start.extend_from_slice(text.get(scope).unwrap_or_default());
         }
+
         let Some(items) = find(text, &inside, items) else { continue };
         for item in elements(text, items.start)? {
             of_item(text, item, &start, into)?;
@@ -95,6 +98,7 @@ fn of_item(text: &[u8], item: usize, start: &[u8], into: &mut Vec<u8>) -> Result
         into.extend_from_slice(b"}\n");
         return Ok(());
     };
+
     let mut start = start.to_vec();
     for name in [&b"name"[..], b"unit"] {
         if let Some(value) = find(text, &inside, name) {
@@ -102,6 +106,7 @@ fn of_item(text: &[u8], item: usize, start: &[u8], into: &mut Vec<u8>) -> Result
         }
     }
     add(&mut start, b"type", &[b"\"", kind, b"\""].concat());
+
     let Some(points) = find(text, &members(text, points.start)?, b"dataPoints") else { return Ok(()) };
     for point in elements(text, points.start)? {
         into.extend_from_slice(&start);
@@ -112,8 +117,8 @@ fn of_item(text: &[u8], item: usize, start: &[u8], into: &mut Vec<u8>) -> Result
 }
 
 /// Adds the members of a data point, log record or span.
-fn copy(text: &[u8], inside: &[(Range<usize>, Range<usize>)], into: &mut Vec<u8>) -> Result<(), Fault> {
-    for (key, value) in inside {
+fn copy(text: &[u8], inside: &[Member], into: &mut Vec<u8>) -> Result<(), Fault> {
+    for Member { key, value } in inside {
         let (name, written) = (text.get(key.clone()).unwrap_or_default(), text.get(value.clone()).unwrap_or_default());
         match name {
             b"attributes" if written.starts_with(b"[") => {
@@ -159,13 +164,13 @@ fn any_value<'a>(text: &'a [u8], value: &Range<usize>) -> Result<&'a [u8], Fault
         return Ok(written);
     }
     let inside = members(text, value.start)?;
-    let Some((key, held)) = inside.first().filter(|_| inside.len() == 1) else { return Ok(b"null") };
+    let [Member { key, value }] = inside.as_slice() else { return Ok(b"null") };
     let is_typed = text.get(key.clone()).is_some_and(|key| key.ends_with(b"Value"));
-    Ok(if is_typed { text.get(held.clone()).unwrap_or_default() } else { written })
+    Ok(if is_typed { text.get(value.clone()).unwrap_or_default() } else { written })
 }
 
 /// The keys, without quotes, and values of the object at `start`; none if there is no object.
-fn members(text: &[u8], start: usize) -> Result<Members, Fault> {
+fn members(text: &[u8], start: usize) -> Result<Vec<Member>, Fault> {
     let mut scanner = Scanner::new(text, start);
     let mut found = Vec::new();
     if scanner.peek() != Some(b'{') {
@@ -174,13 +179,14 @@ fn members(text: &[u8], start: usize) -> Result<Members, Fault> {
     scanner.enter()?;
     while let Some(key) = scanner.key(found.is_empty())? {
         let value = scanner.written()?;
-        found.push((key.range, value));
+        found.push(Member { key: key.range, value });
     }
     Ok(found)
 }
 
-fn find(text: &[u8], inside: &[(Range<usize>, Range<usize>)], key: &[u8]) -> Option<Range<usize>> {
-    inside.iter().find(|(found, _)| text.get(found.clone()) == Some(key)).map(|(_, value)| value.clone())
+fn find(text: &[u8], inside: &[Member], key: &[u8]) -> Option<Range<usize>> {
+    let member = inside.iter().find(|member| text.get(member.key.clone()) == Some(key));
+    member.map(|member| member.value.clone())
 }
 
 #[cfg(test)]

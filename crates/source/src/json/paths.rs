@@ -20,7 +20,7 @@ pub(crate) struct Node {
     pub members: Vec<Member>,
 }
 
-/// A key that leads somewhere.
+/// A key that leads to columns or lists of events.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub key: Vec<u8>,
@@ -34,7 +34,7 @@ pub(crate) struct Member {
     pub list: Option<usize>,
 }
 
-/// The rest of a name.
+/// The rest of a name behind the keys on the way here, and what the name is of.
 #[derive(Debug, Clone, Copy)]
 struct Tail<'a> {
     rest: &'a str,
@@ -47,7 +47,7 @@ enum Target {
     List(usize),
 }
 
-/// What one key leads to.
+/// What one key of an object leads to.
 #[derive(Default)]
 struct Found<'a> {
     column: Option<usize>,

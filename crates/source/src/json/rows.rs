@@ -25,19 +25,19 @@ const REMEMBERED: usize = 256;
 /// How the records of one file are read.
 #[derive(Debug)]
 pub(crate) struct JsonPlan {
-    /// Where records end.
+    /// The dialect of lines, which says where records end.
     pub dialect: Dialect,
     pub columns: Vec<ColumnPlan>,
     pub paths: Paths,
     /// The lists whose elements are events, at most 64.
     pub lists: Vec<String>,
-    /// Whether records are batches of OpenTelemetry.
+    /// Whether records are batches of OpenTelemetry, each with many events.
     pub is_otel: bool,
     /// Why every record is rejected, if so.
     pub refused: Option<ColumnDiff>,
 }
 
-/// Reads all records of a block.
+/// Reads all records of a block, line by line.
 pub(crate) fn parse(plan: &JsonPlan, block: Block<'_>) -> Result<Parsed, ArrowError> {
     let is_utf8 = std::str::from_utf8(block.bytes).is_ok();
     let mut rows = Rows::new(plan, block);
@@ -73,7 +73,7 @@ struct Slot {
     /// `None` if the record has no value.
     kind: Option<Kind>,
     range: Range<usize>,
-    /// How many keys led to it.
+    /// How many keys led to it: of two ways to a column the shorter counts.
     depth: u8,
 }
 
@@ -82,7 +82,7 @@ const EMPTY: Slot = Slot { kind: None, range: 0..0, depth: 0 };
 /// A key of the record before, and where it leads.
 #[derive(Debug, Default)]
 struct Remembered<'a> {
-    /// As it is written.
+    /// As it is written in the record before, escapes and all.
     key: Vec<u8>,
     member: Option<&'a Member>,
 }
@@ -90,7 +90,7 @@ struct Remembered<'a> {
 /// The lists of events that are found in a record, or in an element of another list.
 #[derive(Debug, Default, Clone)]
 struct Lists<'a> {
-    /// Where each begins.
+    /// Each list with the offset of its bracket in the record.
     found: Vec<(&'a Member, usize)>,
     /// Which of the declared ones are there, a bit each.
     there: u64,
@@ -101,16 +101,16 @@ struct Rows<'a> {
     block: Block<'a>,
     columns: Vec<ColumnBuilder<'a>>,
     slots: Vec<Slot>,
-    /// By node of the paths.
+    /// For each node of the paths the keys of its object in the record before.
     remembered: Vec<Vec<Remembered<'a>>>,
     starts: Vec<u32>,
     rejected: Vec<Rejected>,
     read: u64,
-    /// NaN that is null.
+    /// How many values are NaN and so null.
     nans: u64,
     /// An offset and its line, to count on from.
     mark: (usize, u64),
-    /// Events of a batch.
+    /// The events of a batch, a line each; kept for its room.
     events: Vec<u8>,
 }
 
@@ -132,7 +132,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// A line, which may be blank.
+    /// Reads the line from `start` to `end`, which may be blank.
     fn line(&mut self, start: usize, end: usize, is_utf8: bool) {
         let bytes = self.block.bytes;
         let rest = bytes.get(start..).unwrap_or_default();
@@ -141,6 +141,7 @@ impl<'a> Rows<'a> {
         if text.trim_ascii().is_empty() {
             return;
         }
+
         if let Some(diff) = &self.plan.refused {
             return self.refuse(&record, None, RejectReason::Columns(diff.clone()));
         }
@@ -248,16 +249,13 @@ impl<'a> Rows<'a> {
     ) -> Result<(), RejectReason> {
         let first = scanner.peek();
         let start = scanner.at();
+        if first == Some(b'[') && member.is_list && !is_element {
+            lists.found.push((member, start));
+            lists.there |= bit(member);
+            return scanner.value().map(drop).map_err(reason);
+        }
+
         let value = match (first, member.node) {
-            (Some(b'['), _) if member.is_list && !is_element => {
-                lists.found.push((member, start));
-                let value = scanner.value().map_err(reason)?;
-                lists.there |= bit(member);
-                return match value.kind {
-                    Kind::Nested => Ok(()),
-                    _ => Err(reason(scanner.fault("a list should stand here"))),
-                };
-            }
             (Some(b'{'), Some(node)) => {
                 scanner.enter().map_err(reason)?;
                 self.object(scanner, node, lists)?;
@@ -328,13 +326,12 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Adds the values of the slots as an event. `there` are the lists that the record has.
+    /// Adds the values of the slots as an event. `there` are the lists that the record has, a bit each.
     fn event(&mut self, record: &Record<'_>, there: u64) {
-        let lacks = |list: &usize| there & (1 << list) == 0;
-        if let Some(list) = (0..self.plan.lists.len()).find(lacks) {
-            let list = self.plan.lists.get(list).cloned().unwrap_or_default();
-            return self.refuse(record, None, RejectReason::NoList { list });
+        if let Some((_, list)) = self.plan.lists.iter().enumerate().find(|(bit, _)| there & (1 << bit) == 0) {
+            return self.refuse(record, None, RejectReason::NoList { list: list.clone() });
         }
+
         let nans = self.nans;
         for column in 0..self.columns.len() {
             if let Err(reason) = self.push(record, column) {

@@ -11,39 +11,38 @@ use crate::number::{ONES, word, zero_bytes};
 /// Objects and arrays inside each other that are read.
 const DEEPEST: usize = 128;
 
-/// Why a text is not JSON.
+/// Why a text is not JSON, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Byte of the text, from 0.
+    /// Offset of the byte in the text, from 0.
     pub at: usize,
     pub what: &'static str,
 }
 
-/// What kind a value is.
+/// What a value is, told by its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Null,
-    /// `true` or `false`.
     Bool,
     Number,
-    /// `NaN`, `Infinity` or `-Infinity`.
+    /// The words `NaN`, `Infinity` and `-Infinity`, which Python writes.
     NotFinite,
     /// A string; its range is without the quotes.
     Text {
         has_escapes: bool,
     },
-    /// An object or an array.
+    /// An object or an array, whose range is its whole text.
     Nested,
 }
 
-/// A value and where it is.
+/// A value, and where it is in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Value {
     pub kind: Kind,
     pub range: Range<usize>,
 }
 
-/// A place in a text.
+/// A place in a text, from which values are read in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Scanner<'a> {
     text: &'a [u8],
@@ -60,7 +59,7 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
-    /// The bytes of a value.
+    /// The bytes of a value, as they are written.
     pub fn text(&self, range: &Range<usize>) -> &'a [u8] {
         self.text.get(range.clone()).unwrap_or_default()
     }
@@ -88,7 +87,7 @@ impl<'a> Scanner<'a> {
         self.text.get(self.at).copied()
     }
 
-    /// Goes past `byte`.
+    /// Goes past `byte` if it is the next one that is no blank; returns whether it is.
     #[inline]
     pub fn take(&mut self, byte: u8) -> bool {
         let is_there = self.peek() == Some(byte);
@@ -148,29 +147,23 @@ impl<'a> Scanner<'a> {
     pub fn value(&mut self) -> Result<Value, Fault> {
         match self.peek() {
             Some(b'"') => self.string(),
-            Some(b'{') => {
-                let start = self.at;
-                self.enter()?;
-                let mut is_first = true;
-                while self.key(is_first)?.is_some() {
-                    self.value()?;
-                    is_first = false;
-                }
-                Ok(Value { kind: Kind::Nested, range: start..self.at })
-            }
-            Some(b'[') => {
-                let start = self.at;
-                self.enter()?;
-                let mut is_first = true;
-                while self.element(is_first)? {
-                    self.value()?;
-                    is_first = false;
-                }
-                Ok(Value { kind: Kind::Nested, range: start..self.at })
-            }
+            Some(b'{' | b'[') => self.nested(),
             Some(b'-' | b'0'..=b'9') => self.number(),
             _ => self.word(),
         }
+    }
+
+    /// The object or array whose bracket is the next byte.
+    fn nested(&mut self) -> Result<Value, Fault> {
+        let start = self.at;
+        let is_object = self.text.get(start) == Some(&b'{');
+        self.enter()?;
+        let mut is_first = true;
+        while if is_object { self.key(is_first)?.is_some() } else { self.element(is_first)? } {
+            self.value()?;
+            is_first = false;
+        }
+        Ok(Value { kind: Kind::Nested, range: start..self.at })
     }
 
     /// Where the next value is as it is written, a string with its quotes.
@@ -195,17 +188,10 @@ impl<'a> Scanner<'a> {
         let start = self.at + 1;
         let mut at = start;
         let mut has_escapes = false;
+
         loop {
             let rest = self.text.get(at..).unwrap_or_default();
-            let found = match word(rest) {
-                Some(word) => {
-                    let special =
-                        zero_bytes(word ^ (ONES * u64::from(b'"'))) | zero_bytes(word ^ (ONES * u64::from(b'\\')));
-                    (special != 0).then(|| (special.trailing_zeros() / 8) as usize).ok_or(8)
-                }
-                None => rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).ok_or(rest.len()),
-            };
-            match found {
+            match quote_or_escape(rest) {
                 Ok(place) if rest.get(place) == Some(&b'"') => {
                     self.at = at + place + 1;
                     return Ok(Value { kind: Kind::Text { has_escapes }, range: start..at + place });
@@ -240,11 +226,13 @@ impl<'a> Scanner<'a> {
             self.at = start;
             return self.word();
         }
+
         let whole = self.at;
         self.digits()?;
         if self.text.get(whole) == Some(&b'0') && self.at > whole + 1 {
             return Err(Fault { at: whole, what: "a number begins with 0: write it in quotes" });
         }
+
         if self.text.get(self.at) == Some(&b'.') {
             self.at += 1;
             self.digits()?;
@@ -276,6 +264,16 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// The offset of the first quote or backslash, or how many bytes have none of them.
+#[inline]
+fn quote_or_escape(rest: &[u8]) -> Result<usize, usize> {
+    let Some(word) = word(rest) else {
+        return rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).ok_or(rest.len());
+    };
+    let special = zero_bytes(word ^ (ONES * u64::from(b'"'))) | zero_bytes(word ^ (ONES * u64::from(b'\\')));
+    (special != 0).then(|| (special.trailing_zeros() / 8) as usize).ok_or(8)
+}
+
 /// Where the elements of the array at `start` begin; none if there is no array.
 pub(crate) fn elements(text: &[u8], start: usize) -> Result<Vec<usize>, Fault> {
     let mut scanner = Scanner::new(text, start);
@@ -295,12 +293,14 @@ pub(crate) fn unescaped<'a>(text: &'a [u8], has_escapes: bool) -> Option<Cow<'a,
     if !has_escapes {
         return Some(Cow::Borrowed(text));
     }
+
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(place) = memchr::memchr(b'\\', rest) {
         plain.extend_from_slice(rest.get(..place)?);
         let escape = *rest.get(place + 1)?;
         rest = rest.get(place + 2..)?;
+
         plain.push(match escape {
             b'"' | b'\\' | b'/' => escape,
             b'b' => 8,
@@ -323,17 +323,19 @@ pub(crate) fn unescaped<'a>(text: &'a [u8], has_escapes: bool) -> Option<Cow<'a,
 
 /// The character of `00e9`, or of the pair `d83d\ude00`, and the bytes that it takes.
 fn code_point(text: &[u8]) -> Option<(char, usize)> {
-    let unit = |at: usize| {
-        let digits = text.get(at..at + 4).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))?;
-        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-    };
-    let first = unit(0)?;
+    let first = code_unit(text.get(..4)?)?;
     if let Some(Ok(letter)) = char::decode_utf16([first]).next() {
         return Some((letter, 4));
     }
-    let second = if text.get(4..6) == Some(b"\\u") { unit(6)? } else { return None };
+    let second = code_unit(text.get(4..10)?.strip_prefix(b"\\u")?)?;
     let letter = char::decode_utf16([first, second]).next()?.ok()?;
     Some((letter, 10))
+}
+
+/// The UTF-16 code unit of four hexadecimal digits.
+fn code_unit(digits: &[u8]) -> Option<u16> {
+    let digits = Some(digits).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 #[cfg(test)]

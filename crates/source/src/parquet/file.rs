@@ -1,6 +1,7 @@
 //! An open Parquet file. Any thread may decode any slice of a row group.
 
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ use crate::value::ColumnPlan;
 /// Bytes of the marks at both ends and of the length of the footer.
 const SHORTEST: u64 = 12;
 
-/// Where the bytes are.
+/// Where the bytes of a file are, and how many there are.
 #[derive(Debug)]
 pub(crate) enum Bits {
     /// On disk: each decoder opens it again, because cloned handles share one position.
@@ -56,9 +57,8 @@ pub(crate) struct ParquetPlan {
 
 impl ParquetFile {
     pub fn open_local(name: &str, path: PathBuf) -> Result<Self, SourceError> {
-        let io = |source| SourceError::Io { path: name.to_owned(), source };
-        let file = File::open(&path).map_err(io)?;
-        let length = file.metadata().map_err(io)?.len();
+        let file = File::open(&path).map_err(|source| io_error(name, source))?;
+        let length = file.metadata().map_err(|source| io_error(name, source))?.len();
         Self::open(name, Bits::Local { path, length }, &file)
     }
 
@@ -117,27 +117,33 @@ impl ParquetFile {
 
 /// Checks that a file begins and ends as Parquet does.
 fn whole<R: ChunkReader>(name: &str, reader: &R) -> Result<(), SourceError> {
-    let path = || name.to_owned();
-    let failed = |source| SourceError::Parquet { path: path(), source };
     let length = reader.len();
-    let taken = |start: u64, most: u64| {
-        let bytes = most.min(length.saturating_sub(start));
-        reader.get_bytes(start, usize::try_from(bytes).unwrap_or_default()).map_err(failed)
-    };
     if length == 0 {
-        return Err(SourceError::ParquetUnfinished { path: path() });
+        return Err(SourceError::ParquetUnfinished { path: name.to_owned() });
     }
-    let start = taken(0, LOOKED_AT as u64)?;
+
+    let start = bytes_at(name, reader, 0, LOOKED_AT as u64)?;
     // Another mark may stand for a footer under encryption, which the reader explains.
     if !start.starts_with(b"PAR") {
         let format = Foreign::instead_of_parquet(&start);
-        return format.map_or(Ok(()), |format| Err(SourceError::Foreign { path: path(), format }));
+        return format.map_or(Ok(()), |format| Err(SourceError::Foreign { path: name.to_owned(), format }));
     }
-    let end = taken(length.saturating_sub(4), 4)?;
+    let end = bytes_at(name, reader, length.saturating_sub(4), 4)?;
     if !end.starts_with(b"PAR") || length < SHORTEST {
-        return Err(SourceError::ParquetUnfinished { path: path() });
+        return Err(SourceError::ParquetUnfinished { path: name.to_owned() });
     }
     Ok(())
+}
+
+/// The bytes from `start` on, at most `most`.
+fn bytes_at<R: ChunkReader>(name: &str, reader: &R, start: u64, most: u64) -> Result<Bytes, SourceError> {
+    let count = most.min(reader.len().saturating_sub(start));
+    let bytes = reader.get_bytes(start, usize::try_from(count).unwrap_or_default());
+    bytes.map_err(|source| SourceError::Parquet { path: name.to_owned(), source })
+}
+
+fn io_error(name: &str, source: io::Error) -> SourceError {
+    SourceError::Io { path: name.to_owned(), source }
 }
 
 impl ParquetPlan {
@@ -170,8 +176,7 @@ impl ParquetPlan {
         let values = match &self.file.bits {
             Bits::Memory { bytes, .. } => read_int96(bytes.clone(), metadata, leaf, skip, rows),
             Bits::Local { path, .. } => {
-                let file =
-                    File::open(path).map_err(|source| SourceError::Io { path: self.file.name.clone(), source })?;
+                let file = File::open(path).map_err(|source| io_error(&self.file.name, source))?;
                 read_int96(file, metadata, leaf, skip, rows)
             }
         };
@@ -182,9 +187,9 @@ impl ParquetPlan {
         match &self.file.bits {
             Bits::Memory { bytes, .. } => self.decode_from(bytes.clone(), group, skip, rows),
             Bits::Local { path, length } => {
-                let io = |source| SourceError::Io { path: self.file.name.clone(), source };
-                let file = File::open(path).map_err(io)?;
-                if file.metadata().map_err(io)?.len() != *length {
+                let file = File::open(path).map_err(|source| io_error(&self.file.name, source))?;
+                let found = file.metadata().map_err(|source| io_error(&self.file.name, source))?.len();
+                if found != *length {
                     return Err(SourceError::Changed { path: self.file.name.clone() });
                 }
                 self.decode_from(file, group, skip, rows)
@@ -208,6 +213,7 @@ impl ParquetPlan {
                 .with_batch_size(rows)
                 .build()
                 .map_err(|source| self.file.parquet(source))?;
+
         let schema = arrow::array::RecordBatchReader::schema(&reader);
         let batches = reader
             .collect::<Result<Vec<_>, _>>()

@@ -11,13 +11,13 @@ const MOST_LISTS: usize = 64;
 
 /// Plans of all columns of a source, in declared order, for files that are read by the rules of `reader`.
 pub(crate) fn column_plans(spec: &SourceSpec, reader: ReaderVersion) -> Result<Vec<ColumnPlan>, SourceError> {
-    let plan = |column| {
+    let mut plans = Vec::with_capacity(spec.columns.len());
+    for column in &spec.columns {
         let mut plan = ColumnPlan::new(spec, column, reader)?;
-        let looks_like_value = |marker: &Vec<u8>| ColumnBuilder::new(&plan, 1).value(marker).is_ok();
-        plan.short = !plan.nulls.iter().any(looks_like_value);
-        Ok(plan)
-    };
-    spec.columns.iter().map(plan).collect()
+        plan.short = !plan.nulls.iter().any(|marker| ColumnBuilder::new(&plan, 1).value(marker).is_ok());
+        plans.push(plan);
+    }
+    Ok(plans)
 }
 
 impl SourceSpec {
@@ -34,22 +34,18 @@ impl SourceSpec {
         if self.each.len() > MOST_LISTS {
             return Err(SourceError::TooManyLists { name: self.name.clone(), most: MOST_LISTS });
         }
+
         let CsvOptions { delimiter, quote, escape, comment, .. } = self.csv;
-        let wrong =
-            |option, byte: u8| SourceError::CsvOption { name: self.name.clone(), option, byte: char::from(byte) };
-        let usable = |byte: u8| byte.is_ascii() && byte != b'\n' && byte != b'\r';
-        if !usable(delimiter) {
-            return Err(wrong("delimiter", delimiter));
-        }
-        if let Some(quote) = quote.filter(|&quote| !usable(quote) || quote == delimiter) {
-            return Err(wrong("quote", quote));
-        }
-        let has_meaning = |byte: u8| byte == delimiter || Some(byte) == quote;
-        if let Some(escape) = escape.filter(|&escape| !usable(escape) || has_meaning(escape)) {
-            return Err(wrong("escape", escape));
-        }
-        if let Some(comment) = comment.filter(|&comment| !usable(comment) || has_meaning(comment)) {
-            return Err(wrong("comment", comment));
+        for (option, byte, others) in [
+            ("delimiter", Some(delimiter), [None, None]),
+            ("quote", quote, [Some(delimiter), None]),
+            ("escape", escape, [Some(delimiter), quote]),
+            ("comment", comment, [Some(delimiter), quote]),
+        ] {
+            let Some(byte) = byte else { continue };
+            if !byte.is_ascii() || matches!(byte, b'\n' | b'\r') || others.contains(&Some(byte)) {
+                return Err(SourceError::CsvOption { name: self.name.clone(), option, byte: char::from(byte) });
+            }
         }
         column_plans(self, ReaderVersion::CURRENT).map(drop)
     }

@@ -18,7 +18,7 @@ pub(crate) struct Matched {
 }
 
 impl Matched {
-    /// Matches columns by position.
+    /// Matches as many columns by their position, as in a file without a header.
     pub fn by_place(columns: usize) -> Self {
         Self { steps: (0..columns).map(Some).collect(), diff: ColumnDiff::default(), path_columns: Vec::new() }
     }
@@ -36,8 +36,8 @@ pub(crate) fn match_columns(
     columns: &[ColumnPlan],
 ) -> Result<Matched, SourceError> {
     let path_columns = path_columns(path, columns, |name| header.iter().any(|other| other == name))?;
-    let is_of_path = |index: usize| path_columns.iter().any(|column| column.index == index);
     let mut matched = Matched { steps: vec![None; header.len()], ..Matched::default() };
+
     for (index, column) in columns.iter().enumerate() {
         let mut places = header.iter().zip(&mut matched.steps).filter(|(name, _)| **name == column.name);
         let first = places.next();
@@ -48,7 +48,7 @@ pub(crate) fn match_columns(
                 return Err(SourceError::DuplicateColumn { path: path.to_owned(), column: column.name.clone() });
             }
             (Some((_, step)), _) => *step = Some(index),
-            (None, _) if is_of_path(index) => {}
+            (None, _) if path_columns.iter().any(|of_path| of_path.index == index) => {}
             // The event time cannot be null: it determines the window.
             (None, SchemaMode::Evolve) if column.name != spec.time => matched.diff.missing.push(column.name.clone()),
             (None, SchemaMode::Reject) => matched.diff.missing.push(column.name.clone()),
@@ -62,6 +62,7 @@ pub(crate) fn match_columns(
             }
         }
     }
+
     let undeclared = header.iter().filter(|name| columns.iter().all(|column| column.name != **name));
     matched.diff.extra.extend(undeclared.cloned());
     Ok(Matched { path_columns, ..matched })

@@ -1,7 +1,5 @@
 //! Columns that the folders of a file name, as Hive and Spark write them: `site=A/date=2021-04-01/part-0.parquet`.
 
-use std::sync::Arc;
-
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute::take;
 use arrow::error::ArrowError;
@@ -16,7 +14,6 @@ const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 /// A declared column that all rows of a file have in common, because its path names it.
 #[derive(Debug, Clone)]
 pub(crate) struct PathColumn {
-    /// Index of the declared column.
     pub index: usize,
     /// Its value: an array of one row.
     value: ArrayRef,
@@ -32,12 +29,13 @@ impl PathColumn {
 /// Keys and values of the folders of `path`, in its order; `None` for a null. A `%` and two digits stand for a byte.
 pub(crate) fn path_values(path: &str) -> Vec<(String, Option<String>)> {
     let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
-    let key_and_value = |folder: &str| {
-        let (key, value) = folder.split_once('=')?;
-        let value = (value != NULL).then(|| decoded(value));
-        (!key.is_empty()).then(|| (decoded(key), value))
-    };
-    folders.split('/').filter_map(key_and_value).collect()
+    let mut values = Vec::new();
+    for (key, value) in folders.split('/').filter_map(|folder| folder.split_once('=')) {
+        if !key.is_empty() {
+            values.push((decoded(key), (value != NULL).then(|| decoded(value))));
+        }
+    }
+    values
 }
 
 /// Values that the folders of `path`, such as `site=A`, give to declared columns, as one text; empty for none. A column that
@@ -59,13 +57,11 @@ pub(crate) fn path_columns(
 ) -> Result<Vec<PathColumn>, SourceError> {
     let values = path_values(path);
     let mut found = Vec::new();
-    if values.is_empty() {
-        return Ok(found);
-    }
-    let wanted = |column: &ColumnPlan| column.reader.reads_folders() && !has(&column.name);
-    for (index, column) in columns.iter().enumerate().filter(|(_, column)| wanted(column)) {
+    for (index, column) in columns.iter().enumerate() {
         // Of equal keys the innermost folder counts.
-        let Some((_, value)) = values.iter().rev().find(|(key, _)| *key == column.name) else { continue };
+        let value = values.iter().rev().find(|(key, _)| *key == column.name);
+        let Some((_, value)) = value.filter(|_| column.reader.reads_folders() && !has(&column.name)) else { continue };
+
         let mut builder = ColumnBuilder::new(column, 1);
         match value {
             Some(value) => builder.push(value.as_bytes(), false).map_err(|reason| SourceError::PathValue {
@@ -76,7 +72,7 @@ pub(crate) fn path_columns(
             None => builder.push_null(),
         }
         let value = builder.finish().map_err(|source| SourceError::Arrow { path: path.to_owned(), source })?;
-        found.push(PathColumn { index, value: Arc::clone(&value) });
+        found.push(PathColumn { index, value });
     }
     Ok(found)
 }
@@ -104,14 +100,17 @@ fn decoded(text: &str) -> String {
 impl SourceSpec {
     /// The keys of the folders of `path` that no column has and no pattern writes out, such as `site` of `site=A`.
     pub(crate) fn undeclared_keys(&self, path: &str) -> Vec<String> {
-        let is_read = |key: &str, value: Option<&str>| {
-            let folder = format!("{key}={}", value.unwrap_or(NULL));
+        let mut keys = Vec::new();
+        for (key, value) in path_values(path) {
+            let folder = format!("{key}={}", value.as_deref().unwrap_or(NULL));
             let day = format!("{key}={{day:");
-            self.columns.iter().any(|column| column.name == key)
-                || self.files.iter().any(|file| file.split('/').any(|part| part == folder || part.starts_with(&day)))
-        };
-        let keys = path_values(path).into_iter().filter(|(key, value)| !is_read(key, value.as_deref()));
-        keys.map(|(key, _)| key).collect()
+            let mut parts = self.files.iter().flat_map(|file| file.split('/'));
+            let is_column = self.columns.iter().any(|column| column.name == key);
+            if !is_column && !parts.any(|part| part == folder || part.starts_with(&day)) {
+                keys.push(key);
+            }
+        }
+        keys
     }
 }
 

@@ -28,13 +28,13 @@ pub(crate) enum Body {
         skip: usize,
         rows: usize,
     },
-    /// Rows of Arrow IPC.
+    /// Rows of a batch of Arrow IPC.
     Batch(RecordBatch),
     Avro(Blocks),
 }
 
 impl Body {
-    /// Whole records.
+    /// Whole records of a text in this dialect, with what the parser wants to know of them.
     pub fn of_text(bytes: Bytes, dialect: &Dialect) -> Self {
         let lines = memchr_iter(b'\n', &bytes).count();
         let plain = dialect.quote.is_none_or(|quote| memchr(quote, &bytes).is_none());
@@ -43,7 +43,7 @@ impl Body {
 }
 
 impl Chunk {
-    /// Index in the file, from 0.
+    /// The index of the chunk in its file, from 0.
     pub fn index(&self) -> u64 {
         self.index
     }

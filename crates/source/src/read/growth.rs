@@ -7,15 +7,15 @@ use crate::text_shape::TextShape;
 /// A content that a table holds. Ordered by size.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HeldContent {
-    /// Bytes as stored.
+    /// The size of the content in bytes, as stored.
     pub size: u64,
-    /// Their hash.
+    /// The hash of the content, as stored.
     pub hash: ContentHash,
     /// The rules by which it was read.
     pub reader: ReaderVersion,
-    /// As [`crate::InputFile::breaks`].
+    /// Where records end whatever follows, see [`crate::InputFile::breaks`].
     pub breaks: Vec<u64>,
-    /// As [`crate::InputFile::shape`].
+    /// What the beginning of the content decided, see [`crate::InputFile::shape`].
     pub shape: TextShape,
 }
 
@@ -35,10 +35,10 @@ pub struct Growth {
     /// A new break, see [`crate::InputFile::breaks`]: without it, a quoted field that is closed in the new text would take
     /// away records that were there.
     pub new_break: Option<u64>,
-    /// The hash of the old content.
+    /// The hash of the content that was there before.
     pub before: ContentHash,
     /// Bytes of the file as it is now.
     pub bytes: u64,
-    /// Their hash.
+    /// The hash of the file as it is now.
     pub hash: ContentHash,
 }

@@ -1,21 +1,20 @@
 //! Splits a file into chunks, in order. Cheap compared to parsing: one thread reads for several that parse.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::memrchr;
 
 use crate::blocks::{AvroBlocks, AvroPlan, BlockInput, IpcMessages};
 use crate::columnar::{ColumnarPlan, columns};
 use crate::content_hash::{ContentHash, Tally, hash_all};
-use crate::csv::{CsvPlan, Dialect, Scan, Seam, Span, is_separator_line, name_by_place, split};
+use crate::csv::{CsvPlan, Dialect, Seam};
 use crate::decompress::Decoded;
 use crate::error::{SourceError, at_boundary};
-use crate::format::{BYTE_ORDER_MARK, Foreign};
+use crate::format::Foreign;
 use crate::json::{JsonPlan, Names, Paths, Wanted};
 use crate::parquet::{Bits, ParquetFile, ParquetPlan};
 use crate::plan::{Matched, match_columns, path_columns};
@@ -23,19 +22,14 @@ use crate::read::chunk::{Body, Chunk};
 use crate::read::growth::{Growth, HeldContent};
 use crate::read::parser::{Parser, Plan, schema_of};
 use crate::read::stop_check::StopCheck;
+use crate::read::text_start::{LONGEST_RECORD, TextStart, append_more};
 use crate::spec::{Preset, SchemaMode, SourceSpec};
 use crate::text_shape::{TextRules, TextShape};
 use crate::value::ColumnPlan;
 
-/// The longest record: 256 MiB, twice that with doubled quotes. Longer text without a line end is not CSV.
-const LONGEST_RECORD: usize = 512 << 20;
-/// Bytes of a text without LF after which its CRs are its line ends.
-const WITHOUT_LINE_END: usize = 16 << 20;
-/// Records whose width is looked at where no header tells it.
-const WIDTH_RECORDS: usize = 64;
 /// Bytes of JSON lines in which names are looked for.
 const NAMED_BYTES: usize = 1 << 20;
-/// Rows of a Parquet chunk.
+/// Rows of a chunk of Parquet or Arrow, at most.
 const SLICE_ROWS: usize = 128 << 10;
 
 /// Iterates over the chunks of a file; ends after an error.
@@ -44,7 +38,7 @@ pub struct InputReader {
     parser: Arc<Parser>,
     next_index: u64,
     next_line: u64,
-    /// Of the next chunk, see [`Chunk::offset`].
+    /// The offset of the next chunk, see [`Chunk::offset`].
     offset: u64,
     /// Offsets at which a chunk begins, in order: no chunk reaches across.
     cuts: Vec<u64>,
@@ -85,105 +79,68 @@ enum Feed {
     },
 }
 
+impl Feed {
+    /// The records of a text behind its beginning.
+    fn text(start: TextStart, dialect: Dialect) -> Self {
+        let TextStart { bytes, buffer, exhausted, chunk_bytes, .. } = start;
+        Self::Text { bytes: Box::new(bytes), dialect, chunk_bytes, carry: buffer, exhausted }
+    }
+}
+
+/// A content that a text has grown from, and where its records go on.
+struct FoundSeam<'a> {
+    held: &'a HeldContent,
+    /// Offset in the text of the chunk that `seam` is of.
+    start: u64,
+    seam: Seam,
+}
+
 impl InputReader {
     /// Opens a CSV file and reads its header.
     pub(crate) fn csv(
         spec: &SourceSpec,
         columns: Vec<ColumnPlan>,
         rules: TextRules,
-        mut bytes: Decoded,
+        bytes: Decoded,
         chunk_bytes: usize,
     ) -> Result<Self, SourceError> {
         let path = bytes.path().to_owned();
         let TextRules { reader, mut shape } = rules;
-        let mut dialect = Dialect::new(&spec.csv, reader);
-        let mut carry = Vec::new();
         // At least a byte order mark.
-        let mut exhausted = bytes.append(&mut carry, chunk_bytes.max(3))? < chunk_bytes.max(3);
-        if let Some(format) = Foreign::of(&carry) {
+        let mut start = TextStart::read(bytes, chunk_bytes.max(3), chunk_bytes)?;
+        if let Some(format) = Foreign::of(&start.buffer) {
             return Err(SourceError::Foreign { path, format });
         }
-        let mut offset = 0;
-        if carry.starts_with(BYTE_ORDER_MARK) {
-            carry.drain(..3);
-            offset = 3;
-        }
+        start.skip_mark();
+
+        let mut dialect = Dialect::new(&spec.csv, reader);
         if reader.has_strict_records() {
-            exhausted = find_line_ends(&mut bytes, &mut carry, chunk_bytes, exhausted, shape)?;
-            dialect.has_returns = bytes.takes_returns_as_line_ends();
+            start.find_line_ends(shape)?;
+            dialect.has_returns = start.bytes.takes_returns_as_line_ends();
             shape.returns = dialect.has_returns;
         }
-        let schema = schema_of(&columns);
-        let mut next_line = 1;
-        for _ in 0..spec.csv.skip {
-            let end = loop {
-                match memchr(b'\n', &carry) {
-                    Some(end) => break end + 1,
-                    None if exhausted => break carry.len(),
-                    None if carry.len() >= LONGEST_RECORD => {
-                        return Err(SourceError::RecordTooLong { path, line: next_line, bytes: carry.len() });
-                    }
-                    None => exhausted = append_more(&mut bytes, &mut carry, chunk_bytes)?,
-                }
-            };
-            carry.drain(..end);
-            offset += end as u64;
-            next_line += 1;
-        }
-        let mut header_text = Vec::new();
-        let mut matched = Matched::by_place(columns.len());
-        if spec.csv.header {
-            let mut at = 0;
-            let header = loop {
-                match dialect.scan(&carry, at, exhausted) {
-                    Scan::Record(end) => {
-                        let record = carry.get(at..end).unwrap_or_default();
-                        let names = header_names(&dialect, record, &path, next_line)?;
-                        let is_cut = exhausted && end == carry.len() && !record.ends_with(b"\n");
-                        if names.is_some() && is_cut && bytes.has_changed() {
-                            return Err(SourceError::Changed { path });
-                        }
-                        if names.is_some() && reader.has_strict_records() {
-                            header_text = dialect.body(record).to_vec();
-                        }
-                        next_line += memchr_iter(b'\n', record).count() as u64;
-                        at = end;
-                        if names.is_some() || at >= carry.len() && exhausted {
-                            break names;
-                        }
-                    }
-                    Scan::Open { .. } => return Err(SourceError::HeaderQuote { path }),
-                    Scan::More if carry.len() >= LONGEST_RECORD => {
-                        return Err(SourceError::RecordTooLong { path, line: next_line, bytes: carry.len() });
-                    }
-                    Scan::More => exhausted = append_more(&mut bytes, &mut carry, chunk_bytes)?,
-                }
-            };
-            carry.drain(..at);
-            offset += at as u64;
-            // A file without a header is empty.
-            matched = match header {
-                Some(header) => match_columns(&path, &header, spec, &columns)?,
-                None => Matched::by_place(0),
-            };
-        } else {
-            // The path names the last of the columns, behind those of the file, unless the file has all of them.
-            let named = path_columns(&path, &columns, |_| false)?;
-            if !named.is_empty() {
-                if shape.width == 0 {
-                    shape.width = usual_width(&dialect, &mut bytes, &mut carry, chunk_bytes, &mut exhausted)? as u32;
-                }
-                matched.path_columns = if (shape.width as usize) < columns.len() { named } else { Vec::new() };
+        start.skip_lines(spec.csv.skip)?;
+
+        let mut header = Vec::new();
+        let matched = if !spec.csv.header {
+            match_by_place(&mut start, &dialect, &columns, &mut shape)?
+        } else if let Some(found) = start.header(&dialect)? {
+            if reader.has_strict_records() {
+                header = found.text;
             }
-            matched.steps.retain(|step| !matched.path_columns.iter().any(|column| Some(column.index) == *step));
-        }
+            match_columns(&path, &found.names, spec, &columns)?
+        } else {
+            // A file without a header is empty.
+            Matched::by_place(0)
+        };
+
         let Matched { steps, diff, path_columns } = matched;
         let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
-        let header = std::mem::take(&mut header_text);
+        let schema = schema_of(&columns);
         let plan = Plan::Csv(CsvPlan { dialect, columns, steps, header, refused });
         let parser = Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns);
-        let from = Feed::Text { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
-        Ok(Self { next_line, offset, shape, ..Self::new(path, parser, from) })
+        let (next_line, offset) = (start.line, start.offset);
+        Ok(Self { next_line, offset, shape, ..Self::new(path, parser, Feed::text(start, dialect)) })
     }
 
     /// Opens a file of JSON lines, and finds the names of its values in its first records.
@@ -191,28 +148,25 @@ impl InputReader {
         spec: &SourceSpec,
         columns: Vec<ColumnPlan>,
         rules: TextRules,
-        mut bytes: Decoded,
+        bytes: Decoded,
         chunk_bytes: usize,
     ) -> Result<Self, SourceError> {
         let path = bytes.path().to_owned();
-        let (mut carry, mut offset) = (Vec::new(), 0);
-        let mut exhausted = bytes.append(&mut carry, NAMED_BYTES)? < NAMED_BYTES;
-        if let Some(format) = Foreign::instead_of_json(&carry) {
+        let mut start = TextStart::read(bytes, NAMED_BYTES, chunk_bytes)?;
+        if let Some(format) = Foreign::instead_of_json(&start.buffer) {
             return Err(SourceError::Foreign { path, format });
         }
-        if carry.starts_with(BYTE_ORDER_MARK) {
-            carry.drain(..BYTE_ORDER_MARK.len());
-            offset = BYTE_ORDER_MARK.len() as u64;
-        }
-        exhausted = find_line_ends(&mut bytes, &mut carry, chunk_bytes, exhausted, rules.shape)?;
-        let shape = TextShape { returns: bytes.takes_returns_as_line_ends(), width: 0 };
+        start.skip_mark();
+        start.find_line_ends(rules.shape)?;
+        let shape = TextShape { returns: start.bytes.takes_returns_as_line_ends(), width: 0 };
 
         let lists = spec.lists();
         let is_otel = spec.preset == Some(Preset::Otel);
-        let whole = if exhausted { carry.len() } else { memrchr(b'\n', &carry).map_or(0, |end| end + 1) };
+        let text = &start.buffer;
+        let whole = if start.exhausted { text.len() } else { memrchr(b'\n', text).map_or(0, |end| end + 1) };
         let declared: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        let names =
-            Names::new(Wanted::Declared(&declared), &lists).read(carry.get(..whole).unwrap_or_default(), is_otel);
+        let names = Names::new(Wanted::Declared(&declared), &lists);
+        let names = names.read(text.get(..whole).unwrap_or_default(), is_otel);
         let Matched { steps: _, diff, path_columns } = match names.records {
             0 => Matched::default(),
             _ => match_columns(&path, &names.found, spec, &columns)?,
@@ -227,8 +181,7 @@ impl InputReader {
         let dialect = Dialect::of_lines(rules.reader);
         let plan = Plan::Json(JsonPlan { dialect, columns, paths, lists, is_otel, refused });
         let parser = Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns);
-        let from = Feed::Text { bytes: Box::new(bytes), dialect, chunk_bytes, carry, exhausted };
-        Ok(Self { offset, shape, ..Self::new(path, parser, from) })
+        Ok(Self { offset: start.offset, shape, ..Self::new(path, parser, Feed::text(start, dialect)) })
     }
 
     /// The same, with the breaks of the input.
@@ -273,9 +226,9 @@ impl InputReader {
         let path = input.path().to_owned();
         let blocks = AvroBlocks::open(&mut input)?;
         let schema = Arc::clone(blocks.schema());
-        let (decoding, of_plan) = (blocks.decoding(), path.clone());
-        let plan = |columns| Plan::Avro(AvroPlan::new(of_plan, columns, decoding));
-        Self::of_blocks(spec, path, &schema, declared, plan, Feed::Avro { input, blocks })
+        let (decoding, name) = (blocks.decoding(), path.clone());
+        let feed = Feed::Avro { input, blocks };
+        Self::of_blocks(spec, path, &schema, declared, |plan| Plan::Avro(AvroPlan::new(name, plan, decoding)), feed)
     }
 
     /// Opens a file of blocks with this schema.
@@ -344,33 +297,34 @@ impl InputReader {
     /// the size of that content. Reads to the end, unless it has not grown.
     pub(crate) fn growth(mut self, held: &[&HeldContent]) -> Result<Option<(u64, Growth)>, SourceError> {
         let (first, parser) = (self.offset, self.parser());
-        let mut held = held.iter().filter(|held| held.size >= first).peekable();
-        let mut found = None;
+        let mut held = held.iter().copied().filter(|held| held.size >= first).peekable();
+        let mut found: Option<FoundSeam<'_>> = None;
         while held.peek().is_some() || found.is_some() {
             let Some(chunk) = self.next().transpose()? else { break };
             let (Body::Text { bytes, .. }, Feed::Text { bytes: read, dialect, .. }) = (&chunk.body, &self.from) else {
                 return Ok(None);
             };
-            let end = chunk.offset + bytes.len() as u64;
+            let (start, end) = (chunk.offset, chunk.offset + bytes.len() as u64);
+
             while let Some(held) = held.next_if(|held| held.size <= end) {
                 if read.marked(held.size) != Some(held.hash) {
                     continue;
                 }
-                let seam = dialect.seam(bytes, (held.size - chunk.offset) as usize, &|rows| {
+                let seam = dialect.seam(bytes, (held.size - start) as usize, &|rows| {
                     let body = Body::of_text(bytes.slice(rows), dialect);
                     parser.parse(Chunk { body, ..chunk.clone() }).is_ok_and(|parsed| parsed.batch.num_rows() > 0)
                 });
                 // Rather a content to which whole records were added.
-                if seam.next.is_some() || found.is_none_or(|(_, _, found): (_, _, Seam)| found.next.is_none()) {
-                    found = Some((held, chunk.offset, seam));
+                if seam.next.is_some() || found.as_ref().is_none_or(|found| found.seam.next.is_none()) {
+                    found = Some(FoundSeam { held, start, seam });
                 }
             }
         }
+
+        let Some(FoundSeam { held, start, seam: Seam { next, new_break } }) = found else { return Ok(None) };
+        let [from, new_break] = [next, new_break].map(|place| place.map(|place| start + place as u64));
         let (bytes, hash) = (self.bytes_read(), self.content_hash());
-        Ok(found.map(|(held, start, Seam { next, new_break })| {
-            let [from, new_break] = [next, new_break].map(|at| at.map(|at| start + at as u64));
-            (held.size, Growth { from, new_break, before: held.hash, bytes, hash })
-        }))
+        Ok(Some((held.size, Growth { from, new_break, before: held.hash, bytes, hash })))
     }
 
     fn advance(&mut self) -> Result<Option<Chunk>, SourceError> {
@@ -388,6 +342,7 @@ impl InputReader {
         let mut buffer = std::mem::take(carry);
         buffer.reserve((chunk_bytes + 64).saturating_sub(buffer.len()));
         let next_break = self.breaks.iter().find(|at| **at > self.offset).map(|at| (at - self.offset) as usize);
+
         let end = loop {
             if !*exhausted && buffer.len() < chunk_bytes {
                 let missing = chunk_bytes - buffer.len();
@@ -412,8 +367,8 @@ impl InputReader {
         if buffer.is_empty() {
             return Ok(None);
         }
-        let inside = |cut: &&u64| (self.offset + 1..self.offset + end as u64).contains(*cut);
-        let end = self.cuts.iter().find(inside).map_or(end, |cut| (cut - self.offset) as usize);
+        let inside = self.offset + 1..self.offset + end as u64;
+        let end = self.cuts.iter().find(|cut| inside.contains(cut)).map_or(end, |cut| (cut - self.offset) as usize);
 
         // The larger part stays where it is: a chunk must not keep the memory of a buffer that was read for a long quote.
         if buffer.len() - end > end {
@@ -435,7 +390,7 @@ impl InputReader {
     }
 
     fn next_slice(&mut self) -> Result<Option<Chunk>, SourceError> {
-        let Feed::Parquet { group, skip, taken, hash, stop_check } = &mut self.from else { return Ok(None) };
+        let Feed::Parquet { group, skip, taken, .. } = &mut self.from else { return Ok(None) };
         let parser = Arc::clone(&self.parser);
         let Plan::Parquet(plan) = parser.plan() else { return Ok(None) };
         while let Some((rows, bytes)) = plan.file.groups().nth(*group) {
@@ -445,6 +400,7 @@ impl InputReader {
                 *skip = 0;
                 continue;
             }
+
             let rows_taken = left.min(SLICE_ROWS);
             *taken += (bytes as f64 * rows_taken as f64 / rows as f64) as u64;
             let body = Body::Parquet { group: *group, skip: *skip, rows: rows_taken };
@@ -453,11 +409,18 @@ impl InputReader {
             self.next_line += rows_taken as u64;
             return Ok(Some(self.chunk(first_row, first_row - 1, body)));
         }
+        self.hash_parquet(&plan.file)?;
+        Ok(None)
+    }
+
+    /// Hashes the stored bytes of a Parquet file, whose last slice was read.
+    fn hash_parquet(&mut self, file: &ParquetFile) -> Result<(), SourceError> {
+        let Feed::Parquet { hash, stop_check, .. } = &mut self.from else { return Ok(()) };
         let mut tally = Tally::default();
-        match plan.file.bits() {
+        match file.bits() {
             Bits::Memory { stored: Some(stored), .. } => {
                 *hash = Some(*stored);
-                return Ok(None);
+                return Ok(());
             }
             Bits::Memory { bytes, .. } => tally.add(bytes),
             Bits::Local { path, .. } => File::open(path)
@@ -465,7 +428,7 @@ impl InputReader {
                 .map_err(|source| SourceError::Io { path: self.path.clone(), source })?,
         }
         *hash = Some((tally.hash(), tally.bytes()));
-        Ok(None)
+        Ok(())
     }
 
     fn next_batch(&mut self) -> Result<Option<Chunk>, SourceError> {
@@ -515,97 +478,28 @@ impl Iterator for InputReader {
     }
 }
 
-/// Reads more of an unfinished record; returns whether the input is exhausted. Doubles the buffer, because all of it is
-/// scanned again.
-fn append_more(bytes: &mut Decoded, buffer: &mut Vec<u8>, chunk_bytes: usize) -> Result<bool, SourceError> {
-    let wanted = chunk_bytes.max(buffer.len());
-    Ok(bytes.append(buffer, wanted)? < wanted)
-}
-
-/// Reads up to the first LF, and takes CRs as line ends if there is none, or was none when a table loaded the text; returns
-/// whether the input is exhausted.
-fn find_line_ends(
-    bytes: &mut Decoded,
-    carry: &mut Vec<u8>,
-    chunk_bytes: usize,
-    mut exhausted: bool,
-    shape: TextShape,
-) -> Result<bool, SourceError> {
-    if shape.returns {
-        bytes.take_returns_as_line_ends(carry)?;
-        return Ok(exhausted);
-    }
-    let mut seen = 0;
-    while memchr(b'\n', carry.get(seen..).unwrap_or_default()).is_none() {
-        seen = carry.len();
-        if exhausted || seen >= WITHOUT_LINE_END {
-            if memchr(b'\r', carry).is_some() {
-                bytes.take_returns_as_line_ends(carry)?;
-            }
-            break;
-        }
-        exhausted = append_more(bytes, carry, chunk_bytes)?;
-    }
-    Ok(exhausted)
-}
-
-/// The fields that most of the first records have, of which none is a header; 0 if there is none. One ragged record does not
-/// decide for the others.
-fn usual_width(
+/// Matches columns to their places in a file without a header. The path names the last of the columns, behind those of the
+/// file, unless the file has all of them.
+fn match_by_place(
+    start: &mut TextStart,
     dialect: &Dialect,
-    bytes: &mut Decoded,
-    carry: &mut Vec<u8>,
-    chunk_bytes: usize,
-    exhausted: &mut bool,
-) -> Result<usize, SourceError> {
-    let mut records: BTreeMap<usize, usize> = BTreeMap::new();
-    let (mut spans, mut scratch): (Vec<Span>, Vec<u8>) = (Vec::new(), Vec::new());
-    let (mut at, mut left) = (0, WIDTH_RECORDS);
-    while left > 0 && (at < carry.len() || !*exhausted) {
-        match dialect.scan(carry, at, *exhausted) {
-            Scan::Record(end) => {
-                let record = dialect.body(carry.get(at..end).unwrap_or_default());
-                if !record.is_empty() && !dialect.is_comment(record) {
-                    split(dialect, record, &mut spans, &mut scratch);
-                    *records.entry(spans.len()).or_default() += 1;
-                    left -= 1;
-                }
-                at = end;
-            }
-            Scan::Open { resume, .. } => at = resume,
-            Scan::More if *exhausted || carry.len() >= LONGEST_RECORD || !records.is_empty() => break,
-            Scan::More => *exhausted = append_more(bytes, carry, chunk_bytes)?,
-        }
+    columns: &[ColumnPlan],
+    shape: &mut TextShape,
+) -> Result<Matched, SourceError> {
+    let mut matched = Matched::by_place(columns.len());
+    let named = path_columns(start.bytes.path(), columns, |_| false)?;
+    if named.is_empty() {
+        return Ok(matched);
     }
-    // Of widths that are as common, the least.
-    let usual = records.into_iter().rev().max_by_key(|(_, records)| *records);
-    Ok(usual.map_or(0, |(width, _)| width))
-}
 
-/// The names of a header; `None` for a blank line, a comment, or a line that declares the delimiter.
-///
-/// # Errors
-/// [`SourceError::HeaderReturn`]: it has a CR that ends no line.
-fn header_names(dialect: &Dialect, record: &[u8], path: &str, line: u64) -> Result<Option<Vec<String>>, SourceError> {
-    let record = dialect.body(record);
-    if record.is_empty() || dialect.is_comment(record) || is_separator_line(record) {
-        return Ok(None);
+    if shape.width == 0 {
+        shape.width = start.usual_width(dialect)? as u32;
     }
-    let (mut spans, mut scratch): (Vec<Span>, Vec<u8>) = (Vec::new(), Vec::new());
-    split(dialect, record, &mut spans, &mut scratch);
-    let mut names = Vec::with_capacity(spans.len());
-    for span in &spans {
-        let name = String::from_utf8_lossy(span.of(record, &scratch)).into_owned();
-        if dialect.reader.has_strict_records()
-            && !span.quoted
-            && let Some((before, _)) = name.split_once('\r')
-        {
-            return Err(SourceError::HeaderReturn { path: path.to_owned(), line, name: before.to_owned() });
-        }
-        names.push(name);
+    if (shape.width as usize) < columns.len() {
+        matched.path_columns = named;
     }
-    name_by_place(&mut names);
-    Ok(Some(names))
+    matched.steps.retain(|step| !matched.path_columns.iter().any(|column| Some(column.index) == *step));
+    Ok(matched)
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! A file to chunks, and chunks to typed batches.
+//! A file to chunks, and chunks to typed batches. `text_start` reads what stands before the records of a text, `input_reader`
+//! cuts a file into chunks, and `parser` types them, on any thread; `growth` compares a text with what it was.
 
 mod chunk;
 mod growth;
 mod input_reader;
 mod parser;
 mod stop_check;
+mod text_start;
 
 pub use chunk::Chunk;
 pub use growth::{Growth, HeldContent};

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
+use bytes::Bytes;
 
 use crate::blocks::AvroPlan;
 use crate::column_diff::ColumnDiff;
 use crate::columnar::{self, ColumnarPlan};
-use crate::csv::{self, Block, CsvPlan, TextNotes};
+use crate::csv::{self, Block, CsvPlan, Dialect, TextNotes};
 use crate::error::{SourceError, at_boundary};
 use crate::json::{self, JsonPlan};
 use crate::origin::Origin;
@@ -50,11 +51,11 @@ pub struct ParsedChunk {
     pub batch: RecordBatch,
     /// Rows read, without blank lines and comments.
     pub rows_read: u64,
-    /// Rejected rows, in file order.
+    /// Rejected rows in the order of the file, with their reasons and texts.
     pub rejected: Vec<Rejected>,
     /// The origin of the rows of `batch`.
     pub origin: Origin,
-    /// Adjusted times of `batch`.
+    /// How many times of `batch` were adjusted, and how many NaN became null.
     pub times: TimeCounts,
     /// Unusual records that were read all the same.
     pub notes: TextNotes,
@@ -85,7 +86,7 @@ impl Parser {
         &self.diff
     }
 
-    /// The schema of every batch.
+    /// The schema of every batch: the declared columns, all of them nullable.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -104,18 +105,12 @@ impl Parser {
         let Chunk { index, first_line, body, .. } = chunk;
         let parsed = match (&self.plan, body) {
             (Plan::Csv(plan), Body::Text { bytes, lines, plain }) => {
-                let block = Block { bytes: &bytes, first_line, lines, plain };
-                let parsed = csv::parse(plan, block).map_err(|source| self.arrow(source))?;
-                let csv::Parsed { columns, starts, rejected, read, times, notes } = parsed;
-                let origin = Origin::text(bytes, first_line, starts, plan.dialect);
-                ParsedColumns { columns, read, rejected, origin, times, notes }
+                let parsed = csv::parse(plan, Block { bytes: &bytes, first_line, lines, plain });
+                columns_of_text(parsed.map_err(|source| self.arrow(source))?, bytes, first_line, plan.dialect)
             }
             (Plan::Json(plan), Body::Text { bytes, lines, plain }) => {
-                let block = Block { bytes: &bytes, first_line, lines, plain };
-                let parsed = json::parse(plan, block).map_err(|source| self.arrow(source))?;
-                let csv::Parsed { columns, starts, rejected, read, times, notes } = parsed;
-                let origin = Origin::text(bytes, first_line, starts, plan.dialect);
-                ParsedColumns { columns, read, rejected, origin, times, notes }
+                let parsed = json::parse(plan, Block { bytes: &bytes, first_line, lines, plain });
+                columns_of_text(parsed.map_err(|source| self.arrow(source))?, bytes, first_line, plan.dialect)
             }
             (Plan::Parquet(plan), Body::Parquet { group, skip, rows }) => {
                 columns_of(plan.parse(group, skip, rows, first_line)?, first_line)
@@ -129,6 +124,7 @@ impl Parser {
                 return Err(SourceError::Changed { path: self.path.clone() });
             }
         };
+
         let ParsedColumns { mut columns, read: rows_read, rejected, origin, times, notes } = parsed;
         let accepted = rows_read.saturating_sub(rejected.len() as u64);
         for of_path in &self.path_columns {
@@ -136,14 +132,11 @@ impl Parser {
                 *column = of_path.column(accepted as usize).map_err(|source| self.arrow(source))?;
             }
         }
+
         let batch = self.batch(columns, accepted).map_err(|source| self.arrow(source))?;
-        if batch.num_rows() as u64 + rejected.len() as u64 != rows_read {
-            return Err(SourceError::RowCount {
-                path: self.path.clone(),
-                read: rows_read,
-                accepted: batch.num_rows() as u64,
-                rejected: rejected.len() as u64,
-            });
+        let (accepted, count) = (batch.num_rows() as u64, rejected.len() as u64);
+        if accepted + count != rows_read {
+            return Err(SourceError::RowCount { path: self.path.clone(), read: rows_read, accepted, rejected: count });
         }
         Ok(ParsedChunk { index, batch, rows_read, rejected, origin, times, notes })
     }
@@ -169,6 +162,13 @@ impl Parser {
     fn arrow(&self, source: ArrowError) -> SourceError {
         SourceError::Arrow { path: self.path.clone(), source }
     }
+}
+
+/// What a part of a text became.
+fn columns_of_text(parsed: csv::Parsed, bytes: Bytes, first_line: u64, dialect: Dialect) -> ParsedColumns {
+    let csv::Parsed { columns, starts, rejected, read, times, notes } = parsed;
+    let origin = Origin::text(bytes, first_line, starts, dialect);
+    ParsedColumns { columns, read, rejected, origin, times, notes }
 }
 
 /// What a batch became: columns, rows read and rejected, origin, times, and no notes.

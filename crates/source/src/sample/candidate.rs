@@ -13,7 +13,7 @@ use crate::value::blanks::trimmed_text;
 /// Values that are tried before all of them.
 const FIRST: usize = 64;
 
-/// A candidate declaration of a column.
+/// A candidate for the declaration of a column, with what is to be said of its values.
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub spec: ColumnSpec,
@@ -40,7 +40,7 @@ impl Candidate {
     }
 }
 
-/// Whether every value fits this declaration.
+/// Whether every value of a column fits this declaration; a few are tried before all.
 pub(super) fn fits(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -> bool {
     let Some(plan) = plan(spec, csv) else { return false };
     taken(&plan, values(column).take(FIRST)) && taken(&plan, values(column))
@@ -50,8 +50,8 @@ pub(super) fn fits(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions)
 pub(super) fn misfits(spec: &ColumnSpec, values: &[&str], csv: &CsvOptions, most: usize) -> Option<Vec<usize>> {
     let plan = plan(spec, csv)?;
     let mut column = ColumnBuilder::new(&plan, FIRST);
-    let mut fits = |value: &str| column.push(value.as_bytes(), false).is_ok();
-    at_most(values.iter().enumerate().filter(|(_, value)| !fits(value)).map(|(at, _)| at), most)
+    let misfits = values.iter().enumerate().filter(|(_, value)| column.push(value.as_bytes(), false).is_err());
+    at_most(misfits.map(|(at, _)| at), most)
 }
 
 /// All of `indices`; `None` if there are more than `most`.

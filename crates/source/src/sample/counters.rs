@@ -13,26 +13,30 @@ const FAR: i64 = 10 * 365 * DAY;
 /// Declares epoch times as integers that lie decades from the times of another column; whether there are any.
 pub(super) fn revert(spec: &mut SourceSpec, batches: &[RecordBatch]) -> bool {
     let ranges: Vec<Option<(i64, i64)>> = (0..spec.columns.len()).map(|at| range(batches, at)).collect();
-    let is_number = |column: &ColumnSpec| {
-        column.kind == FieldType::Timestamp && matches!(column.format.as_deref(), Some("s" | "ms" | "us" | "ns"))
-    };
+
     // What is written as a time is one; of numbers the likeliest is the one whose name says the least.
-    let written = spec.columns.iter().zip(&ranges).find(|(column, range)| range.is_some() && !is_number(column));
-    let numbers = spec.columns.iter().zip(&ranges).filter(|(column, range)| range.is_some() && is_number(column));
-    let numbers = numbers.min_by_key(|(column, _)| column.name.len());
+    let times = spec.columns.iter().zip(&ranges).filter(|(_, range)| range.is_some());
+    let written = times.clone().find(|(column, _)| !is_epoch(column));
+    let numbers = times.filter(|(column, _)| is_epoch(column)).min_by_key(|(column, _)| column.name.len());
     let Some((anchor, Some((first, last)))) = written.or(numbers).map(|(column, range)| (column.name.clone(), *range))
     else {
         return false;
     };
+
     let mut any = false;
     for (column, range) in spec.columns.iter_mut().zip(&ranges) {
         let Some((low, high)) = *range else { continue };
-        if is_number(column) && column.name != anchor && (high < first - FAR || low > last + FAR) {
+        if is_epoch(column) && column.name != anchor && (high < first - FAR || low > last + FAR) {
             *column = ColumnSpec::new(&column.name, FieldType::Int64);
             any = true;
         }
     }
     any
+}
+
+/// Whether the times of a column are numbers that count from the epoch.
+fn is_epoch(column: &ColumnSpec) -> bool {
+    column.kind == FieldType::Timestamp && matches!(column.format.as_deref(), Some("s" | "ms" | "us" | "ns"))
 }
 
 /// The first and last time of a column, in microseconds since the epoch.

@@ -9,7 +9,7 @@ use crate::storage::{InputFile, Storage};
 
 /// Most files whose beginnings are looked at.
 const LOOKED_AT: usize = 64;
-/// Most files whose rows are sampled.
+/// Most files whose rows are sampled: they share the size of the sample.
 const SAMPLED: usize = 8;
 
 /// What a sample of several files says of them.
@@ -32,31 +32,47 @@ pub struct SampledFiles {
 /// A file that is not like the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnlikeFile {
-    /// Its path.
+    /// The path of the file, as the paths of inputs are.
     pub path: String,
-    /// What is different about it.
+    /// What is different about it, or why it cannot be read, as a sentence without its end.
     pub why: String,
 }
 
 /// What the beginning of a file declares.
 pub(super) struct Declared {
     pub spec: SourceSpec,
-    /// Columns that cannot be declared.
+    /// Columns that cannot be declared, with their types.
     pub left_out: Vec<String>,
     /// What its encoding most likely is, if it is not UTF-8.
     pub encoding: &'static str,
-    /// Columns that its folders name.
+    /// Columns that the folders of its path name.
     pub path_columns: Vec<String>,
     /// Columns without a name, which are called by their place.
     pub unnamed: Vec<String>,
 }
 
-/// Files of a kind.
+/// Files that one declaration reads, and that declaration.
 pub(super) struct Kin {
     pub declared: Declared,
-    /// Those whose rows are sampled.
+    /// Those of them whose rows are sampled.
     pub read: Vec<InputFile>,
     pub files: SampledFiles,
+}
+
+impl Declared {
+    /// The declaration of a file without notes on its encoding, its path and its names.
+    pub fn new(spec: SourceSpec, left_out: Vec<String>) -> Self {
+        Self { spec, left_out, encoding: "latin1", path_columns: Vec::new(), unnamed: Vec::new() }
+    }
+}
+
+impl SampledFiles {
+    /// Notes the first file that lacks a column.
+    fn add_lacking(&mut self, column: &str, path: &str) {
+        if !self.lacking.iter().any(|(known, _)| known == column) {
+            self.lacking.push((column.to_owned(), path.to_owned()));
+        }
+    }
 }
 
 impl Storage {
@@ -77,11 +93,8 @@ impl Storage {
         if header && found.iter().any(|(_, declared)| !declared.spec.csv.header) {
             return self.kin(false, inputs, zone);
         }
-        let kin_of = |declared: &Declared| found.iter().filter(|(_, other)| are_alike(declared, other)).count();
-        let largest = found.iter().map(|(_, declared)| kin_of(declared)).enumerate();
-        // Of equals the first.
-        let largest = largest.reduce(|best, next| if next.1 > best.1 { next } else { best });
-        let Some((base, _)) = largest else {
+
+        let Some(base) = most_alike(&found) else {
             return Err(first_error.unwrap_or(SampleError::Empty { path: String::new() }));
         };
 
@@ -92,6 +105,7 @@ impl Storage {
             why: format!("it has the columns {}", names(&other.spec)),
         }));
         files.unlike.sort_by(|a, b| a.path.cmp(&b.path));
+
         let mut declared = first;
         for (input, other) in &alike {
             merge(&mut declared, other, &input.path, &mut files);
@@ -101,8 +115,8 @@ impl Storage {
         }
 
         let base_path = declared.spec.files.first().cloned().unwrap_or_default();
-        let is_kin = |input: &&InputFile| !files.unlike.iter().any(|unlike| unlike.path == input.path);
-        let kin: Vec<InputFile> = inputs.iter().filter(is_kin).cloned().collect();
+        let mut kin = inputs.to_vec();
+        kin.retain(|input| !files.unlike.iter().any(|unlike| unlike.path == input.path));
         let mut read: Vec<InputFile> = spread(&kin, SAMPLED).cloned().collect();
         if !read.iter().any(|input| input.path == base_path)
             && let Some(base) = kin.iter().find(|input| input.path == base_path)
@@ -117,8 +131,20 @@ impl Storage {
 /// At most `most` of `inputs`, evenly spread, with the first and the last.
 fn spread(inputs: &[InputFile], most: usize) -> impl Iterator<Item = &InputFile> {
     let count = inputs.len().min(most);
-    let step = move |number: usize| if count < 2 { 0 } else { number * (inputs.len() - 1) / (count - 1) };
-    (0..count).filter_map(move |number| inputs.get(step(number)))
+    let gaps = count.saturating_sub(1).max(1);
+    (0..count).filter_map(move |number| inputs.get(number * (inputs.len() - 1) / gaps))
+}
+
+/// The index of the declaration that is like most others; of equals the first.
+fn most_alike(found: &[(&InputFile, Declared)]) -> Option<usize> {
+    let (mut best, mut most) = (None, 0);
+    for (index, (_, declared)) in found.iter().enumerate() {
+        let count = found.iter().filter(|(_, other)| are_alike(declared, other)).count();
+        if best.is_none() || count > most {
+            (best, most) = (Some(index), count);
+        }
+    }
+    best
 }
 
 /// Whether one declaration can read both: they are written in one way, and share at least half of their columns.
@@ -136,30 +162,31 @@ fn merge(declared: &mut Declared, other: &Declared, path: &str, files: &mut Samp
     // Not every file needs to have a quote in a value.
     declared.spec.csv.escape = declared.spec.csv.escape.or(other.spec.csv.escape);
     let first = declared.spec.files.first().cloned().unwrap_or_default();
-    let lacks = |files: &SampledFiles, name: &str| files.lacking.iter().any(|(column, _)| column == name);
+
     for column in &mut declared.spec.columns {
         match other.spec.columns.iter().find(|also| also.name == column.name) {
-            None if !lacks(files, &column.name) => files.lacking.push((column.name.clone(), path.to_owned())),
+            None => files.add_lacking(&column.name, path),
             Some(also) if also.kind != column.kind => {
                 column.kind = common(column.kind, also.kind);
                 column.timezone = column.timezone.filter(|_| column.kind == FieldType::Timestamp);
                 files.differing.retain(|(name, ..)| *name != column.name);
                 files.differing.push((column.name.clone(), column.kind, path.to_owned()));
             }
-            _ => {}
+            Some(_) => {}
         }
     }
     for column in &other.spec.columns {
         if declared.spec.columns.iter().all(|known| known.name != column.name) {
             declared.spec.columns.push(column.clone());
-            if !lacks(files, &column.name) {
-                files.lacking.push((column.name.clone(), first.clone()));
-            }
+            files.add_lacking(&column.name, &first);
         }
     }
-    let path_columns = other.path_columns.iter().filter(|name| !declared.path_columns.contains(name));
-    let path_columns: Vec<String> = path_columns.cloned().collect();
-    declared.path_columns.extend(path_columns);
+
+    for name in &other.path_columns {
+        if !declared.path_columns.contains(name) {
+            declared.path_columns.push(name.clone());
+        }
+    }
     declared.unnamed.retain(|name| other.unnamed.contains(name));
 }
 

@@ -25,20 +25,22 @@ pub(super) fn columns(found: &[FileColumn], zone: Option<Tz>) -> (Vec<ColumnSpec
 
 /// The lists whose elements are most likely events: the first list of structs, and that inside of it.
 pub(super) fn likely_lists(schema: &Schema) -> Vec<String> {
-    fn first(fields: &Fields, prefix: &str) -> Option<String> {
-        fields.iter().find_map(|field| {
-            let path = format!("{prefix}{}", field.name());
-            match field.data_type() {
-                DataType::Struct(children) => first(children, &format!("{path}.")),
-                DataType::List(item) | DataType::LargeList(item) => match item.data_type() {
-                    DataType::Struct(children) => Some(first(children, &format!("{path}.")).unwrap_or(path)),
-                    _ => None,
-                },
+    first_list(schema.fields(), "").into_iter().collect()
+}
+
+/// The path of the first list of structs in `fields`, and inside of its elements; `prefix` leads to them.
+fn first_list(fields: &Fields, prefix: &str) -> Option<String> {
+    fields.iter().find_map(|field| {
+        let path = format!("{prefix}{}", field.name());
+        match field.data_type() {
+            DataType::Struct(children) => first_list(children, &format!("{path}.")),
+            DataType::List(item) | DataType::LargeList(item) => match item.data_type() {
+                DataType::Struct(children) => Some(first_list(children, &format!("{path}.")).unwrap_or(path)),
                 _ => None,
-            }
-        })
-    }
-    first(schema.fields(), "").into_iter().collect()
+            },
+            _ => None,
+        }
+    })
 }
 
 /// A column with its type. The type of what is nested is long, so it is only named.
@@ -53,6 +55,7 @@ pub(super) fn named(column: &FileColumn) -> String {
 
 fn kind(from: &DataType) -> Option<FieldType> {
     use DataType as D;
+
     Some(match from {
         D::Dictionary(_, value) => kind(value)?,
         D::Utf8 | D::LargeUtf8 | D::Utf8View => FieldType::Text,

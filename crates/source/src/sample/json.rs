@@ -11,17 +11,17 @@ use crate::json::{Names, Wanted, is_otel};
 use crate::sample::error::SampleError;
 use crate::spec::{Preset, SchemaMode, SourceSpec};
 
-/// Bytes that are looked at.
+/// Bytes of a text that are looked at for names.
 const HEAD_BYTES: usize = 1 << 20;
 /// Lists inside each other that are events.
 const DEEPEST: usize = 4;
 
-/// What the first records have.
+/// What the first records of a text have.
 pub(super) struct JsonHead {
     /// `each`, `preset` and `mode` of the declaration.
     pub spec: SourceSpec,
     pub names: Vec<String>,
-    /// Lists that are no events.
+    /// Lists that are no events, for which there is no declaration.
     pub left_out: Vec<String>,
 }
 

@@ -26,13 +26,14 @@ pub(super) fn infer(
     notation: Notation,
     zone: Option<Tz>,
 ) -> Candidate {
-    let text = || Candidate::plain(ColumnSpec::new(name, FieldType::Text));
+    let text = Candidate::plain(ColumnSpec::new(name, FieldType::Text));
     let markers: BTreeSet<String> = values(column).filter(|value| MARKERS.contains(value)).map(str::to_owned).collect();
     let there = values(column).filter(|value| !value.is_empty() && !markers.contains(*value));
     if there.clone().next().is_none() {
-        return text();
+        return text;
     }
     let csv = CsvOptions { null: markers.iter().cloned().chain([String::new()]).collect(), ..csv.clone() };
+
     let forms = forms::forms(there.clone(), notation);
     let apart = forms.as_ref().and_then(|_| {
         let all: Vec<&str> = there.clone().collect();
@@ -40,48 +41,47 @@ pub(super) fn infer(
     });
     let kind = forms.as_ref().filter(|_| apart.is_none()).and_then(Forms::kind);
     let spec = kind.map(|kind| notation::declared(ColumnSpec::new(name, kind), notation, &csv));
-    let found = spec
-        .filter(|spec| fits(spec, column, &csv))
-        .map(|spec| match spec.kind {
-            FieldType::Int64 => {
-                let range = there.clone().filter_map(|value| value.parse().ok()).map(|value: i64| (value, value));
-                times::of_integers(name, &range.collect::<Vec<_>>()).unwrap_or_else(|| Candidate::plain(spec))
-            }
-            FieldType::Float64 | FieldType::Decimal { .. } => {
-                times::of_fractions(name, there.clone(), notation).unwrap_or_else(|| Candidate::plain(spec))
-            }
-            _ => Candidate::plain(spec),
-        })
-        .or_else(|| {
-            let words = there.clone().all(|value| value.len() > 3 && parse_bool(value.as_bytes()).is_some());
-            words.then(|| Candidate::plain(ColumnSpec::new(name, FieldType::Bool)))
-        });
+    let number = spec.filter(|spec| fits(spec, column, &csv)).map(|spec| of_numbers(spec, there.clone(), notation));
+
+    let are_flags = there.clone().all(|value| value.len() > 3 && parse_bool(value.as_bytes()).is_some());
+    let flag = are_flags.then(|| Candidate::plain(ColumnSpec::new(name, FieldType::Bool)));
     // Eight digits can be a day, if the column's name suggests it.
-    let digits = times::of_digits(name, column, &csv, zone);
-    let found = digits
-        .or(found)
+    let found = times::of_digits(name, column, &csv, zone)
+        .or(number)
+        .or(flag)
         .or_else(|| times::of_text(name, column, &csv, zone))
         .or_else(|| times::of_intervals(name, column, &csv, zone));
-    let rewritten = forms.and_then(|forms| forms.rewritten);
-    found.map_or_else(
-        || Candidate { apart, ..text() },
-        |found| {
-            let is_time = matches!(found.spec.kind, FieldType::Timestamp | FieldType::Date);
-            Candidate { markers, rewritten: rewritten.filter(|_| !is_time), ..found }
-        },
-    )
+    let Some(found) = found else { return Candidate { apart, ..text } };
+
+    let is_time = matches!(found.spec.kind, FieldType::Timestamp | FieldType::Date);
+    let rewritten = forms.and_then(|forms| forms.rewritten).filter(|_| !is_time);
+    Candidate { markers, rewritten, ..found }
+}
+
+/// A column of numbers that fit `spec`, or of times that such numbers count.
+fn of_numbers<'a>(spec: ColumnSpec, there: impl Iterator<Item = &'a str>, notation: Notation) -> Candidate {
+    let time = match spec.kind {
+        FieldType::Int64 => {
+            let range = there.filter_map(|value| value.parse().ok()).map(|value: i64| (value, value));
+            times::of_integers(&spec.name, &range.collect::<Vec<_>>())
+        }
+        FieldType::Float64 | FieldType::Decimal { .. } => times::of_fractions(&spec.name, there, notation),
+        _ => None,
+    };
+    time.unwrap_or_else(|| Candidate::plain(spec))
 }
 
 /// Whether the header looks like data: all names fit the types of their columns.
 pub(super) fn header_is_data(spec: &SourceSpec) -> bool {
-    let typed: Vec<_> = spec.columns.iter().filter(|column| column.kind != FieldType::Text).collect();
-    let like_its_values = |column: &&ColumnSpec| {
-        let name = StringArray::from(vec![column.name.as_str()]);
-        fits(column, &[&name], &spec.csv)
-    };
+    let mut typed = spec.columns.iter().filter(|column| column.kind != FieldType::Text);
+    let count = typed.clone().count();
+
     // Years as names of columns: 1990, 1991, ..
-    let year = |column: &&ColumnSpec| column.name.parse::<u32>().ok().filter(|year| (1000..3000).contains(year));
-    let years: Vec<_> = typed.iter().filter_map(year).collect();
-    let are_years = years.len() > 1 && years.len() == typed.len() && years.is_sorted_by(|a, b| a < b);
-    !typed.is_empty() && !are_years && typed.iter().all(like_its_values)
+    let years = typed.clone().filter_map(|column| column.name.parse::<u32>().ok());
+    let years: Vec<u32> = years.filter(|year| (1000..3000).contains(year)).collect();
+    let are_years = years.len() > 1 && years.len() == count && years.is_sorted_by(|a, b| a < b);
+
+    count > 0
+        && !are_years
+        && typed.all(|column| fits(column, &[&StringArray::from(vec![column.name.as_str()])], &spec.csv))
 }

@@ -23,6 +23,7 @@ mod words;
 use std::collections::BTreeSet;
 
 use arrow::array::{AsArray, RecordBatch, StringArray};
+use arrow::datatypes::SchemaRef;
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
@@ -43,24 +44,24 @@ pub use times::named_so;
 
 use candidate::Candidate;
 use files::{Declared, Kin};
-use odd::{Inferred, decimal_comma};
+use odd::{Inferred, SampledRow, decimal_comma};
 use pass::{Pass, take_unreadable};
 use words::Words;
 
-/// The inferred schema of a file.
+/// The inferred schema of a file, or of files of a kind.
 #[derive(Debug)]
 pub struct Sample {
-    /// The declaration, without the event time.
+    /// The declaration, without the name and the event time of the source.
     pub spec: SourceSpec,
-    /// Findings for each column of `spec.columns`.
+    /// Findings for each column of `spec.columns`, in the same order.
     pub columns: Vec<SampleColumn>,
     /// Columns that cannot be declared: without a name, or nested.
     pub left_out: Vec<String>,
     /// Declared columns that have no name in the file, and are called by their place.
     pub unnamed: Vec<String>,
-    /// The sampled rows, typed.
+    /// The sampled rows that are accepted, in the declared types.
     pub batches: Vec<RecordBatch>,
-    /// Sampled rows that will be rejected.
+    /// How many of the sampled rows will be rejected.
     pub rejected: u64,
     /// Lines of these rows beyond the first of each.
     pub more_lines: u64,
@@ -81,7 +82,7 @@ pub struct Sample {
 pub struct SampleColumn {
     /// Another time format that all values match.
     pub also: Option<String>,
-    /// Whether its times have no offset.
+    /// Whether its times have no offset, so that they are of a zone that somebody has to know.
     pub without_offset: bool,
     /// The unit, if its integers could be epoch times though its name does not suggest it.
     pub maybe_epoch: Option<&'static str>,
@@ -99,16 +100,16 @@ pub struct SampleColumn {
     pub unit: Option<String>,
     /// Whether its commas could be the other separator too, and the first value with one.
     pub ambiguous_comma: Option<String>,
-    /// The first value.
+    /// The first value that is not empty, for messages.
     pub first: Option<String>,
 }
 
-/// Words that stand for missing numbers.
+/// Words that stand for missing numbers, such as "No Data" of a logger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NullWords {
     /// Values of the column that are not empty.
     pub values: u64,
-    /// How many are words.
+    /// How many of these values are words.
     pub count: u64,
     /// The different words, the most frequent first.
     pub words: Vec<String>,
@@ -117,11 +118,11 @@ pub struct NullWords {
 /// Text of which most values are numbers or times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NearlyTyped {
-    /// Whether they are times; numbers otherwise.
+    /// Whether most values are times; numbers otherwise.
     pub is_time: bool,
-    /// Values that are not empty.
+    /// Values of the column that are not empty.
     pub values: u64,
-    /// Those that are neither.
+    /// Those of the values that are neither times nor numbers.
     pub odd: OddValues,
 }
 
@@ -130,9 +131,9 @@ pub struct NearlyTyped {
 pub struct OddValues {
     /// How many of the sampled rows have one.
     pub count: u64,
-    /// The first.
+    /// The first of them, without the blanks around it.
     pub first: String,
-    /// Its line, from 1.
+    /// The line of the first, from 1; the number of its row where the format has no lines.
     pub line: u64,
 }
 
@@ -173,8 +174,8 @@ impl Storage {
             false => Vec::new(),
         };
         if !idle.is_empty() {
-            let place = |name: &String| name.trim_start_matches("column_").to_owned();
-            left_out.extend(idle.iter().map(|name| format!("column {} (it has no name)", place(name))));
+            let places = idle.iter().map(|name| name.trim_start_matches("column_"));
+            left_out.extend(places.map(|place| format!("column {place} (it has no name)")));
             written = self.pass(&spec, &read)?;
         }
 
@@ -232,73 +233,79 @@ impl Storage {
     /// What the beginning of a file declares: text columns of CSV, which may have a header, typed ones of Parquet.
     fn declared(&self, header: bool, input: &InputFile, zone: Option<Tz>) -> Result<Declared, SampleError> {
         let path = &input.path;
-        let mut spec = SourceSpec { files: vec![path.clone()], format: Some(input.format), ..SourceSpec::default() };
-        let mut encoding = "latin1";
-        let mut unnamed = Vec::new();
-        let left_out = match input.format {
-            Format::Csv => {
-                let head = head::read(path, self.raw(input)?)?;
-                (spec.csv, encoding) = (head.csv, head.encoding);
-                if head.names.iter().any(|name| name.contains('\r')) {
-                    // Tells where lines end differently.
-                    self.open(&spec, input)?;
-                }
-                spec.csv.header = header;
-                if let Some(column) = twice(&head.names).filter(|_| header) {
-                    let is_value = column.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
-                    if !is_value {
-                        return Err(SourceError::DuplicateColumn { path: path.clone(), column: column.clone() }.into());
-                    }
-                    spec.csv.header = false;
-                }
-                let mut names = head.names;
-                if !spec.csv.header {
-                    names.iter_mut().for_each(String::clear);
-                }
-                let without_name = name_by_place(&mut names);
-                unnamed.extend(without_name.iter().filter_map(|at| names.get(*at).cloned()));
-                spec.columns = names.into_iter().map(|name| ColumnSpec::new(name, FieldType::Text)).collect();
-                Vec::new()
-            }
+        let spec = SourceSpec { files: vec![path.clone()], format: Some(input.format), ..SourceSpec::default() };
+        let mut declared = match input.format {
+            Format::Csv => self.declared_csv(header, input, spec)?,
             Format::Json => {
                 let head = json::read(path, self.raw(input)?, spec)?;
-                spec = head.spec;
-                spec.columns = head.names.into_iter().map(|name| ColumnSpec::new(name, FieldType::Text)).collect();
-                head.left_out
+                Declared::new(SourceSpec { columns: text_columns(head.names), ..head.spec }, head.left_out)
             }
             Format::Parquet => {
                 let file = self.parquet(input)?;
-                spec.each = footer::likely_lists(file.schema());
-                let (columns, left_out) = footer::columns(&file.columns(&Lists::new(spec.each.clone()))?, zone);
-                spec.columns = columns;
-                left_out
+                let each = footer::likely_lists(file.schema());
+                let (columns, left_out) = footer::columns(&file.columns(&Lists::new(each.clone()))?, zone);
+                Declared::new(SourceSpec { each, columns, ..spec }, left_out)
             }
             Format::Arrow | Format::Avro => {
-                let mut bytes = self.blocks(input)?;
-                let schema = match input.format {
-                    Format::Avro => AvroBlocks::open(&mut bytes)?.schema().clone(),
-                    _ => IpcMessages::open(&mut bytes)?.schema().clone(),
-                };
-                spec.each = footer::likely_lists(&schema);
-                let events = Lists::new(spec.each.clone()).schema(&schema);
+                let schema = self.schema_of_blocks(input)?;
+                let each = footer::likely_lists(&schema);
+                let events = Lists::new(each.clone()).schema(&schema);
                 let events = events.map_err(|source| SourceError::Arrow { path: path.clone(), source })?;
                 let (columns, left_out) = footer::columns(&columns(&events, None), zone);
-                spec.columns = columns;
-                left_out
+                Declared::new(SourceSpec { each, columns, ..spec }, left_out)
             }
         };
-        let mut path_columns = Vec::new();
+
         for (key, _) in path_values(path) {
-            if spec.columns.iter().all(|column| column.name != key) {
-                spec.columns.push(ColumnSpec::new(key.clone(), FieldType::Text));
-                path_columns.push(key);
+            if declared.spec.columns.iter().all(|column| column.name != key) {
+                declared.spec.columns.push(ColumnSpec::new(key.clone(), FieldType::Text));
+                declared.path_columns.push(key);
             }
         }
-        Ok(Declared { spec, left_out, encoding, path_columns, unnamed })
+        Ok(declared)
+    }
+
+    /// As [`Self::declared`], of CSV. A header that has a number twice is no header.
+    fn declared_csv(&self, header: bool, input: &InputFile, mut spec: SourceSpec) -> Result<Declared, SampleError> {
+        let head = head::read(&input.path, self.raw(input)?)?;
+        spec.csv = head.csv;
+        if head.names.iter().any(|name| name.contains('\r')) {
+            // Tells where lines end differently.
+            self.open(&spec, input)?;
+        }
+
+        spec.csv.header = header;
+        if let Some(column) = twice(&head.names).filter(|_| header) {
+            if !column.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-')) {
+                let (path, column) = (input.path.clone(), column.clone());
+                return Err(SourceError::DuplicateColumn { path, column }.into());
+            }
+            spec.csv.header = false;
+        }
+
+        let mut names = head.names;
+        if !spec.csv.header {
+            names.iter_mut().for_each(String::clear);
+        }
+        let unnamed = name_by_place(&mut names).into_iter().filter_map(|place| names.get(place).cloned()).collect();
+        spec.columns = text_columns(names);
+        Ok(Declared { encoding: head.encoding, unnamed, ..Declared::new(spec, Vec::new()) })
+    }
+
+    fn schema_of_blocks(&self, input: &InputFile) -> Result<SchemaRef, SourceError> {
+        let mut bytes = self.blocks(input)?;
+        Ok(match input.format {
+            Format::Avro => AvroBlocks::open(&mut bytes)?.schema().clone(),
+            _ => IpcMessages::open(&mut bytes)?.schema().clone(),
+        })
     }
 }
 
-/// The first duplicate name.
+fn text_columns(names: Vec<String>) -> Vec<ColumnSpec> {
+    names.into_iter().map(|name| ColumnSpec::new(name, FieldType::Text)).collect()
+}
+
+/// The first name that is there twice; blank ones do not count.
 fn twice(names: &[String]) -> Option<&String> {
     let mut seen = BTreeSet::new();
     names.iter().filter(|name| !trimmed_text(name).is_empty()).find(|name| !seen.insert(name.as_str()))
@@ -310,18 +317,14 @@ fn enough(path: &str, pass: &Pass, encoding: &'static str) -> Result<(), SampleE
     if pass.rows == 0 {
         return Err(SampleError::Empty { path });
     }
+
     if let Some(first) = &pass.first {
-        match first.reason {
-            RejectReason::InvalidUtf8 => return Err(SampleError::NotUtf8 { path, line: first.line, encoding }),
-            _ if pass.rejected > odd::tolerated(pass.rows) => {
-                return Err(SampleError::Odd {
-                    path,
-                    first: Box::new(first.clone()),
-                    odd: pass.rejected,
-                    rows: pass.rows,
-                });
-            }
-            _ => {}
+        if first.reason == RejectReason::InvalidUtf8 {
+            return Err(SampleError::NotUtf8 { path, line: first.line, encoding });
+        }
+        if pass.rejected > odd::tolerated(pass.rows) {
+            let first = Box::new(first.clone());
+            return Err(SampleError::Odd { path, first, odd: pass.rejected, rows: pass.rows });
         }
     }
     if pass.rows - pass.rejected < 2 {
@@ -332,73 +335,76 @@ fn enough(path: &str, pass: &Pass, encoding: &'static str) -> Result<(), SampleE
 
 /// Infers the types of CSV columns that were read as text.
 fn refine_text(spec: &mut SourceSpec, pass: &Pass, zone: Option<Tz>) -> Vec<SampleColumn> {
-    let text = |at: usize| texts(&pass.batches, at);
+    let texts: Vec<Vec<&StringArray>> = (0..spec.columns.len()).map(|at| texts(&pass.batches, at)).collect();
     if spec.csv.delimiter != b',' {
-        spec.csv.decimal_comma = decimal_comma((0..spec.columns.len()).map(text));
+        spec.csv.decimal_comma = decimal_comma(&texts);
     }
-    let csv = spec.csv.clone();
-    let mut inferred: Vec<Inferred> = spec
-        .columns
-        .iter()
-        .enumerate()
-        .map(|(at, column)| odd::infer_most(&column.name, &text(at), &csv, zone))
-        .collect();
-    keep_words_of_text(spec, &mut inferred, &text);
+
+    let mut inferred = Vec::with_capacity(texts.len());
+    for (column, values) in spec.columns.iter().zip(&texts) {
+        inferred.push(odd::infer_most(&column.name, values, &spec.csv, zone));
+    }
+    keep_words_of_text(spec, &mut inferred, &texts);
 
     let mut markers = BTreeSet::from([String::new()]);
-    let mut columns = Vec::with_capacity(spec.columns.len());
-    for (at, (column, inferred)) in spec.columns.iter_mut().zip(inferred).enumerate() {
-        let values = text(at);
-        let Inferred { found, odd, words, nearly, notation, count } = inferred;
-        markers.extend(found.markers.iter().cloned());
-        let odd_values = |places: &[(usize, usize)]| {
-            let (batch, row) = places.first()?;
-            let first = trimmed_text(values.get(*batch)?.value(*row)).to_owned();
-            Some(OddValues { count: places.len() as u64, first, line: pass.origins.get(*batch)?.line(*row) })
-        };
-        let nearly = nearly.and_then(|nearly| {
-            Some(NearlyTyped { is_time: nearly.is_time, values: count as u64, odd: odd_values(&nearly.odd)? })
-        });
-        let is_number =
-            !matches!(found.spec.kind, FieldType::Text | FieldType::Bool | FieldType::Timestamp | FieldType::Date);
-        let ambiguous_comma = notation
-            .also
-            .filter(|_| is_number)
-            .and_then(|_| candidate::values(&values).find(|value| value.contains(',')).map(str::to_owned));
-        let there = candidate::values(&values).filter(|value| !value.is_empty());
-        let unit = if found.spec.kind == FieldType::Text { numbers::unit::unit_of(there) } else { None };
-        columns.push(SampleColumn {
-            unit,
-            odd: odd_values(&odd),
-            words: words.map(|words| null_words(&words, count)),
-            nearly,
-            ambiguous_comma,
-            first: candidate::values(&values).find(|value| !value.is_empty()).map(str::to_owned),
-            ..settle(column, found)
-        });
+    let mut columns = Vec::with_capacity(texts.len());
+    for ((column, inferred), values) in spec.columns.iter_mut().zip(inferred).zip(&texts) {
+        markers.extend(inferred.found.markers.iter().cloned());
+        columns.push(findings(column, inferred, values, pass));
     }
     spec.csv.null = markers.into_iter().collect();
     columns
 }
 
+/// Declares a column of text as it was inferred, and says what its `values` show besides.
+fn findings(column: &mut ColumnSpec, inferred: Inferred, values: &[&StringArray], pass: &Pass) -> SampleColumn {
+    let Inferred { found, odd, words, nearly, notation, count } = inferred;
+    let mut there = candidate::values(values).filter(|value| !value.is_empty());
+    let unit = if found.spec.kind == FieldType::Text { numbers::unit::unit_of(there.clone()) } else { None };
+    let is_number =
+        !matches!(found.spec.kind, FieldType::Text | FieldType::Bool | FieldType::Timestamp | FieldType::Date);
+    let comma = there.clone().find(|value| is_number && notation.also.is_some() && value.contains(','));
+    let nearly = nearly.and_then(|nearly| {
+        let odd = odd_values(&nearly.odd, values, pass)?;
+        Some(NearlyTyped { is_time: nearly.is_time, values: count as u64, odd })
+    });
+
+    SampleColumn {
+        unit,
+        odd: odd_values(&odd, values, pass),
+        words: words.map(|words| null_words(&words, count)),
+        nearly,
+        ambiguous_comma: comma.map(str::to_owned),
+        first: there.next().map(str::to_owned),
+        ..settle(column, found)
+    }
+}
+
+/// The values of these rows, of which there may be none.
+fn odd_values(rows: &[SampledRow], values: &[&StringArray], pass: &Pass) -> Option<OddValues> {
+    let SampledRow { batch, row } = rows.first()?;
+    let first = trimmed_text(values.get(*batch)?.value(*row)).to_owned();
+    Some(OddValues { count: rows.len() as u64, first, line: pass.origins.get(*batch)?.line(*row) })
+}
+
 /// Makes columns text again whose words for missing numbers are values of a column of text: null markers hold for all.
-fn keep_words_of_text<'a>(spec: &SourceSpec, inferred: &mut [Inferred], text: &impl Fn(usize) -> Vec<&'a StringArray>) {
-    let words: BTreeSet<String> =
-        inferred.iter().flat_map(|found| found.words.iter().flat_map(|words| words.counts.keys().cloned())).collect();
+fn keep_words_of_text(spec: &SourceSpec, inferred: &mut [Inferred], texts: &[Vec<&StringArray>]) {
+    let found = inferred.iter().filter_map(|inferred| inferred.words.as_ref());
+    let words: BTreeSet<String> = found.flat_map(|words| words.counts.keys().cloned()).collect();
     if words.is_empty() {
         return;
     }
+
     let mut taken: BTreeSet<String> = BTreeSet::new();
-    for (at, found) in inferred.iter().enumerate() {
-        if found.found.spec.kind == FieldType::Text {
-            let column = text(at);
-            taken.extend(candidate::values(&column).filter(|value| words.contains(*value)).map(str::to_owned));
+    for (inferred, column) in inferred.iter().zip(texts) {
+        if inferred.found.spec.kind == FieldType::Text {
+            taken.extend(candidate::values(column).filter(|value| words.contains(*value)).map(str::to_owned));
         }
     }
-    for (found, column) in inferred.iter_mut().zip(&spec.columns) {
-        if found.words.as_ref().is_some_and(|words| words.counts.keys().any(|word| taken.contains(word))) {
-            found.found = Candidate::plain(ColumnSpec::new(&column.name, FieldType::Text));
-            found.words = None;
+    for (inferred, column) in inferred.iter_mut().zip(&spec.columns) {
+        if inferred.words.as_ref().is_some_and(|words| words.counts.keys().any(|word| taken.contains(word))) {
+            inferred.found = Candidate::plain(ColumnSpec::new(&column.name, FieldType::Text));
+            inferred.words = None;
         }
     }
 }
@@ -438,7 +444,7 @@ fn settle(column: &mut ColumnSpec, found: Candidate) -> SampleColumn {
     }
 }
 
-/// The text column at index `at`.
+/// The text column at index `at`, batch by batch.
 fn texts(batches: &[RecordBatch], at: usize) -> Vec<&StringArray> {
     batches.iter().filter_map(|batch| batch.columns().get(at)?.as_string_opt::<i32>()).collect()
 }
@@ -460,8 +466,8 @@ fn integers(batches: &[RecordBatch], at: usize) -> Vec<(i64, i64)> {
             return Some((arrow::compute::min(signed)?, arrow::compute::max(signed)?));
         }
         let unsigned = array.as_primitive_opt::<arrow::datatypes::UInt64Type>()?;
-        let whole = |value: Option<u64>| i64::try_from(value?).ok();
-        Some((whole(arrow::compute::min(unsigned))?, whole(arrow::compute::max(unsigned))?))
+        let (least, most) = (arrow::compute::min(unsigned)?, arrow::compute::max(unsigned)?);
+        Some((i64::try_from(least).ok()?, i64::try_from(most).ok()?))
     });
     ranges.collect()
 }

@@ -28,79 +28,112 @@ pub(super) fn tolerated(count: u64) -> u64 {
     if count < ENOUGH { 0 } else { (count / ODD_SHARE).max(1) }
 }
 
-/// What is found of a column.
+/// A row of the sample, by its batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SampledRow {
+    pub batch: usize,
+    /// Index in the batch.
+    pub row: usize,
+}
+
+/// The values of a column that are there: neither empty nor a marker.
+struct There<'a> {
+    texts: Vec<&'a str>,
+    /// For each text its row.
+    rows: Vec<SampledRow>,
+}
+
+impl<'a> There<'a> {
+    fn of(column: &'a [&StringArray]) -> Self {
+        let mut there = Self { texts: Vec::new(), rows: Vec::new() };
+        for (batch, array) in column.iter().enumerate() {
+            for row in (0..array.len()).filter(|row| array.is_valid(*row)) {
+                let text = trimmed_text(array.value(row));
+                if is_there(text) {
+                    there.texts.push(text);
+                    there.rows.push(SampledRow { batch, row });
+                }
+            }
+        }
+        there
+    }
+
+    /// The rows of the texts at these indices.
+    fn rows_of(&self, indices: &[usize]) -> Vec<SampledRow> {
+        indices.iter().filter_map(|index| self.rows.get(*index)).copied().collect()
+    }
+}
+
+/// What is found of a column, a few odd values aside.
 pub(super) struct Inferred {
     pub found: Candidate,
-    /// The positions (batch, row) of values that do not fit, whose rows will be rejected.
-    pub odd: Vec<(usize, usize)>,
-    /// Words that stand for missing numbers.
+    /// The rows of values that do not fit, which will be rejected.
+    pub odd: Vec<SampledRow>,
+    /// Words that stand for missing numbers, if the column has any.
     pub words: Option<Words>,
-    /// Of text that is nearly numbers or times: the positions of what is not.
+    /// Of text that is nearly numbers or times: the rows of what is not.
     pub nearly: Option<Nearly>,
-    /// How its numbers are written.
+    /// How its numbers are written, and how they might be.
     pub notation: notation::Found,
-    /// Values that are not empty.
+    /// How many values are neither empty nor markers.
     pub count: usize,
 }
 
 /// Text of which most values are numbers or times.
 pub(super) struct Nearly {
     pub is_time: bool,
-    pub odd: Vec<(usize, usize)>,
+    pub odd: Vec<SampledRow>,
 }
 
 /// The type of a column, and the values that do not fit it.
 pub(super) fn infer_most(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Inferred {
-    let there: Vec<_> = positions(column).filter(|(_, value)| is_there(value)).collect();
-    let texts: Vec<&str> = there.iter().map(|(_, value)| *value).collect();
-    let notation = notation::of_values(&texts, csv);
-    let place = |indices: &[usize]| -> Vec<(usize, usize)> {
-        indices.iter().filter_map(|at| there.get(*at)).map(|(place, _)| *place).collect()
-    };
+    let there = There::of(column);
+    let texts = &there.texts;
+    let notation = notation::of_values(texts, csv);
     let strict = infer(name, column, csv, notation.notation, zone);
     let is_text = strict.spec.kind == FieldType::Text;
     let maybe_time = strict.spec.kind == FieldType::Int64 && times::named_so(name);
-    let result = |found, odd| Inferred { found, odd, words: None, nearly: None, notation, count: texts.len() };
+    let inferred = Inferred { found: strict, odd: Vec::new(), words: None, nearly: None, notation, count: texts.len() };
     if !is_text && !maybe_time {
-        return result(strict, Vec::new());
+        return inferred;
     }
 
     if is_text
-        && let Some(words) = words::find(&texts, notation.notation)
-        && let Some(found) = with_words(name, column, csv, notation.notation, &words, &place(&words.places))
+        && let Some(words) = words::find(texts, notation.notation)
+        && let Some(found) = with_words(name, column, csv, notation.notation, &words, &there.rows_of(&words.places))
     {
-        return Inferred { words: Some(words), ..result(found, Vec::new()) };
+        return Inferred { found, words: Some(words), ..inferred };
     }
 
-    let is_any = |odd: &Vec<usize>| !odd.is_empty();
     let most = tolerated(texts.len() as u64) as usize;
-    let odd = forms::odd(&texts, notation.notation, most).filter(|odd| is_text && is_any(odd));
-    let odd = odd.or_else(|| times::odd(name, &texts, csv, most)).filter(|odd| most > 0 && is_any(odd));
+    let odd = forms::odd(texts, notation.notation, most).filter(|odd| is_text && !odd.is_empty());
+    let odd = odd.or_else(|| times::odd(name, texts, csv, most)).filter(|odd| most > 0 && !odd.is_empty());
     if let Some(odd) = odd {
-        let places = place(&odd);
-        let rest = without(column, &places);
+        let rows = there.rows_of(&odd);
+        let rest = without(column, &rows);
         let lenient = infer(name, &rest.iter().collect::<Vec<_>>(), csv, notation.notation, zone);
         let fits = match lenient.spec.kind {
             FieldType::Text | FieldType::Bool => false,
             // `A12` among integers: they are names.
             FieldType::Int64 | FieldType::UInt64 => {
-                is_text && !odd.iter().filter_map(|at| texts.get(*at)).any(|value| is_name(value))
+                is_text && !odd.iter().filter_map(|index| texts.get(*index)).any(|value| is_name(value))
             }
             _ => true,
         };
         if fits {
-            return result(lenient, places);
+            return Inferred { found: lenient, odd: rows, ..inferred };
         }
     }
     if !is_text || texts.len() < NEARLY_LEAST {
-        return result(strict, Vec::new());
+        return inferred;
     }
 
     let most = texts.len() / NEARLY_SHARE;
-    let number = forms::odd(&texts, notation.notation, most).filter(is_any).map(|odd| (false, odd));
-    let near = number.or_else(|| times::odd(name, &texts, csv, most).filter(is_any).map(|odd| (true, odd)));
-    let nearly = near.map(|(is_time, odd)| Nearly { is_time, odd: place(&odd) });
-    Inferred { nearly, ..result(strict, Vec::new()) }
+    let number = forms::odd(texts, notation.notation, most).filter(|odd| !odd.is_empty());
+    let is_time = number.is_none();
+    let odd = number.or_else(|| times::odd(name, texts, csv, most).filter(|odd| !odd.is_empty()));
+    let nearly = odd.map(|odd| Nearly { is_time, odd: there.rows_of(&odd) });
+    Inferred { nearly, ..inferred }
 }
 
 /// The type of a column of numbers without its words; `None` if they may be names.
@@ -110,9 +143,9 @@ fn with_words(
     csv: &CsvOptions,
     notation: Notation,
     words: &Words,
-    places: &[(usize, usize)],
+    rows: &[SampledRow],
 ) -> Option<Candidate> {
-    let rest = without(column, places);
+    let rest = without(column, rows);
     let rest: Vec<&StringArray> = rest.iter().collect();
     let found = infer(name, &rest, csv, notation, None);
     let distinct: HashSet<&str> = values(&rest).collect();
@@ -123,19 +156,17 @@ fn with_words(
 }
 
 /// Whether `,` is the decimal separator: some numbers have a comma, and none has a point.
-pub(super) fn decimal_comma<'a>(columns: impl Iterator<Item = Vec<&'a StringArray>>) -> bool {
-    let (mut commas, mut points) = (false, false);
-    for column in columns {
-        let fractional = |point| {
-            let notation = Notation { point, thousands: None, unicode_minus: true };
-            let there = most_numbers(&column, notation);
-            let kind = forms::forms(there.iter().copied(), notation).and_then(|forms| forms.kind());
-            !there.is_empty() && matches!(kind, Some(FieldType::Float64 | FieldType::Decimal { .. }))
-        };
-        commas |= fractional(b',');
-        points |= fractional(b'.');
-    }
-    commas && !points
+pub(super) fn decimal_comma(columns: &[Vec<&StringArray>]) -> bool {
+    columns.iter().any(|column| has_fractions(column, b','))
+        && !columns.iter().any(|column| has_fractions(column, b'.'))
+}
+
+/// Whether a column is numbers with `point` before their fraction, but for a few odd values.
+fn has_fractions(column: &[&StringArray], point: u8) -> bool {
+    let notation = Notation { point, thousands: None, unicode_minus: true };
+    let there = most_numbers(column, notation);
+    let kind = forms::forms(there.iter().copied(), notation).and_then(|forms| forms.kind());
+    !there.is_empty() && matches!(kind, Some(FieldType::Float64 | FieldType::Decimal { .. }))
 }
 
 /// The values of numbers of a column but for a few odd ones.
@@ -152,18 +183,11 @@ fn is_there(value: &str) -> bool {
     !value.is_empty() && !MARKERS.contains(&value)
 }
 
-fn positions<'a>(column: &'a [&StringArray]) -> impl Iterator<Item = ((usize, usize), &'a str)> {
-    column.iter().enumerate().flat_map(|(batch, array)| {
-        let rows = (0..array.len()).filter(|row| array.is_valid(*row));
-        rows.map(move |row| ((batch, row), trimmed_text(array.value(row))))
-    })
-}
-
-/// The column with null at `places`, which are in order.
-fn without(column: &[&StringArray], places: &[(usize, usize)]) -> Vec<StringArray> {
+/// The column with null in `rows`, which are in order.
+fn without(column: &[&StringArray], rows: &[SampledRow]) -> Vec<StringArray> {
     let parts = column.iter().enumerate().map(|(batch, array)| {
         let values = array.iter().enumerate();
-        values.map(|(row, value)| value.filter(|_| places.binary_search(&(batch, row)).is_err())).collect()
+        values.map(|(row, value)| value.filter(|_| rows.binary_search(&SampledRow { batch, row }).is_err())).collect()
     });
     parts.collect()
 }

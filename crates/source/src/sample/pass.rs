@@ -12,7 +12,7 @@ use crate::storage::{InputFile, Storage};
 
 /// Stored bytes of a file that are sampled.
 const SAMPLE_BYTES: u64 = 32 << 20;
-/// Rows that are sampled.
+/// Rows that are sampled, of all files together.
 const SAMPLE_ROWS: u64 = 1_000_000;
 
 /// The result of one pass over the files.

@@ -20,7 +20,7 @@ const WORDS: [&str; 17] = [
     "time", "date", "epoch", "created", "updated", "recorded", "observed", "measured", "utc", "when", "day", "start",
     "month", "period", "zeit", "fecha", "horodat",
 ];
-/// Complete names of time columns.
+/// Names of time columns, whole or between other signs.
 const NAMES: [&str; 11] = ["ts", "t", "dt", "at", "unix", "datum", "hora", "heure", "ora", "tijd", "czas"];
 
 /// Epoch units, with the range of numbers for times from 1990 to 2100.
@@ -42,8 +42,8 @@ const SPREADSHEET_DAYS: std::ops::Range<i64> = 30_000..60_000;
 /// Whether a column of this name is likely to hold times.
 pub fn named_so(name: &str) -> bool {
     let name = trimmed_text(name).to_lowercase();
-    let part = |word: &&str| name.split(|c: char| !c.is_alphanumeric()).any(|part| part == *word);
-    WORDS.iter().any(|word| name.contains(word)) || NAMES.iter().any(part)
+    let mut parts = name.split(|c: char| !c.is_alphanumeric());
+    WORDS.iter().any(|word| name.contains(word)) || parts.any(|part| NAMES.contains(&part))
 }
 
 /// Integers that count from the epoch; `ranges` are the least and greatest of parts of them.
@@ -118,7 +118,7 @@ fn of_format(column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>, spec: 
     likely.then(|| Candidate { without_offset, ..Candidate::plain(ColumnSpec { timezone, ..spec }) })
 }
 
-/// Text that is times or days.
+/// Text that is times or days, of RFC 3339's form or in a format that is tried.
 pub(super) fn of_text(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Option<Candidate> {
     let first = there(column, csv).next().filter(|value| is_like_time(value))?;
     let sample = StringArray::from(vec![first]);
@@ -157,20 +157,23 @@ fn of_formats(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Optio
         })
         .filter(|(spec, _)| fits(spec, &[&sample], csv) && fits(spec, column, csv));
     let (spec, offset) = fitting.next()?;
-    // Day or month first: what happened lies closer together when it is read right, unless it is the first of each month.
-    let width = |spec: &ColumnSpec| {
-        let is_monthly = of_first_days(spec, column, csv);
-        range(spec, column, csv).map_or((true, i64::MAX), |(first, last)| (!is_monthly, last - first))
-    };
+
     let other = fitting.find(|(other, _)| swapped(&spec, other)).map(|(other, _)| other);
     let (spec, also) = match other {
-        Some(other) if width(&other) < width(&spec) => (other, spec.format),
+        Some(other) if spread(&other, column, csv) < spread(&spec, column, csv) => (other, spec.format),
         Some(other) => (spec, other.format),
         None => (spec, None),
     };
     let without_offset = spec.kind == FieldType::Timestamp && !offset;
     let timezone = spec.timezone.or(zone.filter(|_| without_offset));
     Some(Candidate { also, without_offset, ..Candidate::plain(ColumnSpec { timezone, ..spec }) })
+}
+
+/// Day or month first: what happened lies closer together when it is read right, unless it is the first of each month. The
+/// lesser of two spreads is the likelier.
+fn spread(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -> (bool, i64) {
+    let is_monthly = of_first_days(spec, column, csv);
+    range(spec, column, csv).map_or((true, i64::MAX), |(first, last)| (!is_monthly, last - first))
 }
 
 /// Text that is intervals, such as `01.01.2020 00:00 - 01.01.2020 01:00`: each stands for its start.
@@ -185,9 +188,9 @@ pub(super) fn of_intervals(
     let starts: Option<Vec<&str>> = there(column, csv).map(|value| start_of(value, between)).collect();
     let found = of_formats(name, &[&StringArray::from(starts?)], csv, zone)?;
 
-    let whole = |format: Option<String>| Some(format!("{}{between}%*", format.as_deref().unwrap_or("%Y-%m-%d")));
-    let also = found.also.clone().and_then(|also| whole(Some(also)));
-    let spec = ColumnSpec { format: whole(found.spec.format.clone()), ..found.spec.clone() };
+    let start = found.spec.format.as_deref().unwrap_or("%Y-%m-%d");
+    let spec = ColumnSpec { format: Some(format!("{start}{between}%*")), ..found.spec.clone() };
+    let also = found.also.as_ref().map(|start| format!("{start}{between}%*"));
     fits(&spec, column, csv).then_some(Candidate { spec, also, ..found })
 }
 
@@ -196,29 +199,33 @@ fn start_of<'a>(value: &'a str, between: &str) -> Option<&'a str> {
     let length = value.len().checked_sub(between.len())? / 2;
     let (start, rest) = value.split_at_checked(length)?;
     let end = rest.strip_prefix(between)?;
-    let is_alike = |(one, other): (u8, u8)| one.is_ascii_digit() == other.is_ascii_digit();
-    (is_like_time(start) && start.len() == end.len() && start.bytes().zip(end.bytes()).all(is_alike)).then_some(start)
+    let mut letters = start.bytes().zip(end.bytes());
+    let are_alike =
+        start.len() == end.len() && letters.all(|(one, other)| one.is_ascii_digit() == other.is_ascii_digit());
+    (is_like_time(start) && are_alike).then_some(start)
 }
 
 /// The indices of values that are no times in the format of the others, at most `most`.
 pub(super) fn odd(name: &str, there: &[&str], csv: &CsvOptions, most: usize) -> Option<Vec<usize>> {
     // The first value may be the odd one.
     let samples = [0, there.len() / 2, there.len().saturating_sub(1)].into_iter().filter_map(|at| there.get(at));
-    let mut samples = samples.filter(|value| is_like_time(value));
-    let best = |text: &&str| {
-        let sample = StringArray::from(vec![*text]);
-        let spec = |kind, format| ColumnSpec { format, ..ColumnSpec::new(name, kind) };
-        let rfc_3339 = std::iter::once(spec(FieldType::Timestamp, None));
+    for text in samples.filter(|value| is_like_time(value)) {
         let digits = formats::of_digits(text.len()).filter(|_| named_so(name) && is_digits(text));
-        let digits = digits.into_iter().flat_map(|(kind, formats)| formats.iter().map(move |format| (kind, *format)));
-        let digits = digits.map(|(kind, format)| spec(kind, Some(format.to_owned())));
-        let specs = digits
-            .chain(rfc_3339)
-            .chain(formats::all().iter().map(|(kind, format, _)| spec(*kind, Some(format.clone()))));
+        let digits =
+            digits.into_iter().flat_map(|(kind, formats)| formats.iter().map(move |format| (kind, Some(*format))));
+        let others = formats::all().iter().map(|(kind, format, _)| (*kind, Some(format.as_str())));
+        let tried = digits.chain([(FieldType::Timestamp, None)]).chain(others);
+
+        let sample = StringArray::from(vec![*text]);
+        let specs =
+            tried.map(|(kind, format)| ColumnSpec { format: format.map(str::to_owned), ..ColumnSpec::new(name, kind) });
         let likely = specs.filter(|spec| fits(spec, &[&sample], csv));
-        likely.filter_map(|spec| misfits(&spec, there, csv, most)).min_by_key(Vec::len)
-    };
-    samples.find_map(best)
+        let fewest = likely.filter_map(|spec| misfits(&spec, there, csv, most)).min_by_key(Vec::len);
+        if fewest.is_some() {
+            return fewest;
+        }
+    }
+    None
 }
 
 fn is_digits(value: &str) -> bool {
@@ -247,9 +254,10 @@ fn is_like_time(value: &str) -> bool {
 
 /// Whether two formats differ by the order of day and month alone.
 fn swapped(one: &ColumnSpec, other: &ColumnSpec) -> bool {
-    let format = |spec: &ColumnSpec| spec.format.clone().unwrap_or_default();
-    let turned = format(one).replace("%d", "\0").replace("%m", "%d").replace('\0', "%m");
-    turned == format(other) && one.kind == other.kind && format(one) != format(other)
+    let (format, other_format) =
+        (one.format.as_deref().unwrap_or_default(), other.format.as_deref().unwrap_or_default());
+    let turned = format.replace("%d", "\0").replace("%m", "%d").replace('\0', "%m");
+    turned == other_format && one.kind == other.kind && format != other_format
 }
 
 /// Whether a time of RFC 3339's form ends in Z or +01:00.

@@ -13,8 +13,8 @@ use crate::spec::SourceSpec;
 /// it. Returns its values.
 pub(super) fn take_out(spec: &SourceSpec, batches: &mut [RecordBatch], zone: Option<Tz>) -> Option<Vec<String>> {
     let first = batches.first().filter(|batch| batch.num_rows() > 1)?;
-    let texts = || first.columns().iter().filter_map(|column| column.as_string_opt::<i32>());
-    let units: Vec<String> = texts().map(|column| unit(column).to_owned()).collect();
+    let columns = first.columns().iter().filter_map(|column| column.as_string_opt::<i32>());
+    let units: Vec<String> = columns.clone().map(|column| unit(column).to_owned()).collect();
     // Most first rows have a digit in front of some value: they are not looked at further.
     let has_digit =
         units.iter().any(|unit| unit.trim_start_matches(['-', '+', '.']).starts_with(|c: char| c.is_ascii_digit()));
@@ -22,7 +22,7 @@ pub(super) fn take_out(spec: &SourceSpec, batches: &mut [RecordBatch], zone: Opt
         return None;
     }
 
-    let rest: Vec<StringArray> = texts().map(without_first).collect();
+    let rest: Vec<StringArray> = columns.map(without_first).collect();
     let mut misfits = 0;
     for (at, column) in spec.columns.iter().enumerate() {
         let others = batches.get(1..)?.iter().filter_map(|batch| batch.columns().get(at)?.as_string_opt::<i32>());
@@ -30,6 +30,7 @@ pub(super) fn take_out(spec: &SourceSpec, batches: &mut [RecordBatch], zone: Opt
         let texts: Vec<&str> = candidate::values(&values).filter(|value| !value.is_empty()).collect();
         let notation = notation::of_values(&texts, &spec.csv).notation;
         let found = infer(&column.name, &values, &spec.csv, notation, zone).spec;
+
         let unit = units.get(at)?;
         if found.kind == FieldType::Text || unit.is_empty() || MARKERS.contains(&unit.as_str()) {
             continue;
@@ -42,6 +43,7 @@ pub(super) fn take_out(spec: &SourceSpec, batches: &mut [RecordBatch], zone: Opt
     if misfits == 0 {
         return None;
     }
+
     let columns: Vec<ArrayRef> = rest.into_iter().map(|column| std::sync::Arc::new(column) as ArrayRef).collect();
     let without = RecordBatch::try_new(first.schema(), columns).ok()?;
     *batches.first_mut()? = without;

@@ -69,9 +69,9 @@ const MEASURED: usize = 20;
 pub(super) struct Words {
     /// Each word, and how often it is there.
     pub counts: BTreeMap<String, u64>,
-    /// The indices of their values.
+    /// The indices of their values among those of the column.
     pub places: Vec<usize>,
-    /// The first.
+    /// The first word, in the order of the file.
     pub first: String,
 }
 
@@ -112,8 +112,9 @@ pub(super) fn is_measured(kind: FieldType, words: &Words, distinct: usize) -> bo
     }
 }
 
-/// Letters and digits, and nothing else.
+/// Whether a value is letters and digits and nothing else, and has both.
 pub(super) fn is_name(value: &str) -> bool {
-    let has = |class: fn(char) -> bool| value.chars().any(class);
-    has(char::is_alphabetic) && has(char::is_numeric) && value.chars().all(char::is_alphanumeric)
+    value.chars().any(char::is_alphabetic)
+        && value.chars().any(char::is_numeric)
+        && value.chars().all(char::is_alphanumeric)
 }

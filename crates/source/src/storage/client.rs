@@ -1,4 +1,4 @@
-//! Clients of object stores, for sources and for the root of a store.
+//! Clients of object stores, for sources and for the root of a store, by the URL, the settings and the environment.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ const CREDENTIALS: [&str; 5] = ["key", "token", "secret", "sas", "service_accoun
 /// The client of a bucket, opened by its URL.
 #[derive(Debug)]
 pub struct OpenedBucket {
-    /// The client.
+    /// The client of the whole bucket.
     pub store: Arc<dyn ObjectStore>,
-    /// The key of the URL's path.
+    /// The key of the URL's path, below which the place is.
     pub prefix: Key,
-    /// What messages say of the bucket.
+    /// What messages say of the bucket: its URL, endpoint and credential.
     pub address: BucketAddress,
 }
 
@@ -46,22 +46,28 @@ pub fn open_object_store(
         return Err(SourceError::UnsupportedUrl { url: url.to_owned() });
     };
     let parsed = Url::parse(url).map_err(|_| SourceError::UnsupportedUrl { url: redacted(url) })?;
+
     // Halves of two credentials make none.
-    let own = settings.iter().any(|(name, _)| CREDENTIALS.iter().any(|word| name.contains(word)));
+    let has_credential = settings.iter().any(|(name, _)| is_credential(name));
     let mut options: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| !own || CREDENTIALS.iter().all(|word| !name.to_ascii_lowercase().contains(word)))
+        .filter(|(name, _)| !has_credential || !is_credential(&name.to_ascii_lowercase()))
         .collect();
     let of_environment = options.len();
     options.extend(settings.iter().map(|(name, value)| (name.clone(), value.expose().to_owned())));
     check_addresses(parsed.scheme(), &options)?;
     let address = address_of(url, parsed.scheme(), &options, of_environment);
+
     // Clients of a store look for the runtime that drives them.
     let _inside = handle.enter();
     let opened = catch(|| parse_url_opts(&parsed, options));
     let opened = opened.map_err(|panicked| SourceError::Panicked { path: url.to_owned(), panicked })?;
     let (store, prefix) = opened.map_err(|source| SourceError::StoreSettings { url: url.to_owned(), source })?;
     Ok(OpenedBucket { store: Arc::from(store), prefix, address })
+}
+
+fn is_credential(option: &str) -> bool {
+    CREDENTIALS.iter().any(|word| option.contains(word))
 }
 
 /// What messages say of a bucket that is opened with `options`, of which the first `of_environment` are variables. Of options for
@@ -89,11 +95,10 @@ fn address_of(url: &str, scheme: &str, options: &[(String, String)], of_environm
 /// What an option of a store is for, as far as messages name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
-    /// The address of the service.
     Endpoint,
     /// The name of the key, or the key where it has no name.
     Credential,
-    /// That requests are not signed.
+    /// Whether requests are not signed.
     Anonymous,
 }
 
@@ -106,6 +111,7 @@ fn meaning(scheme: &str, name: &str) -> Option<Meaning> {
             AmazonS3ConfigKey::SkipSignature => Some(Meaning::Anonymous),
             _ => None,
         },
+
         "gs" => match name.parse().ok()? {
             GoogleConfigKey::BaseUrl => Some(Meaning::Endpoint),
             GoogleConfigKey::ServiceAccount
@@ -114,6 +120,7 @@ fn meaning(scheme: &str, name: &str) -> Option<Meaning> {
             GoogleConfigKey::SkipSignature => Some(Meaning::Anonymous),
             _ => None,
         },
+
         _ => match name.parse().ok()? {
             AzureConfigKey::Endpoint => Some(Meaning::Endpoint),
             AzureConfigKey::AccessKey
@@ -135,6 +142,7 @@ fn check_addresses(scheme: &str, options: &[(String, String)]) -> Result<(), Sou
         addresses.retain(|(known, ..)| *known != meaning);
         addresses.push((meaning, name, value));
     }
+
     for (_, name, value) in addresses {
         let problem = match value {
             "" => "is empty: unset it, or write http://HOST:PORT or https://HOST".to_owned(),
@@ -150,10 +158,9 @@ fn check_addresses(scheme: &str, options: &[(String, String)]) -> Result<(), Sou
 
 /// What the option `name` of a store with this scheme is the address of; `None` if it is no address.
 fn address(scheme: &str, name: &str) -> Option<String> {
-    let client = |key: ClientConfigKey| matches!(key, ClientConfigKey::ProxyUrl).then(|| "proxy".to_owned());
     match scheme {
         "s3" | "s3a" => match name.parse().ok()? {
-            AmazonS3ConfigKey::Client(key) => client(key),
+            AmazonS3ConfigKey::Client(key) => proxy(key),
             key @ (AmazonS3ConfigKey::Endpoint
             | AmazonS3ConfigKey::S3Endpoint
             | AmazonS3ConfigKey::MetadataEndpoint
@@ -161,13 +168,15 @@ fn address(scheme: &str, name: &str) -> Option<String> {
             | AmazonS3ConfigKey::ContainerCredentialsFullUri) => Some(key.as_ref().to_owned()),
             _ => None,
         },
+
         "gs" => match name.parse().ok()? {
-            GoogleConfigKey::Client(key) => client(key),
+            GoogleConfigKey::Client(key) => proxy(key),
             key @ GoogleConfigKey::BaseUrl => Some(key.as_ref().to_owned()),
             _ => None,
         },
+
         _ => match name.parse().ok()? {
-            AzureConfigKey::Client(key) => client(key),
+            AzureConfigKey::Client(key) => proxy(key),
             key @ (AzureConfigKey::Endpoint
             | AzureConfigKey::MsiEndpoint
             | AzureConfigKey::AuthorityHost
@@ -175,6 +184,10 @@ fn address(scheme: &str, name: &str) -> Option<String> {
             _ => None,
         },
     }
+}
+
+fn proxy(key: ClientConfigKey) -> Option<String> {
+    matches!(key, ClientConfigKey::ProxyUrl).then(|| "proxy".to_owned())
 }
 
 /// Whether an address of a service, a monitor or a proxy is a URL of HTTP with a host.

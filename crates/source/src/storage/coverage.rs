@@ -6,7 +6,7 @@ use crate::storage::pattern::Part;
 /// Beginnings of names of texts that lie beside data.
 const NOT_DATA: [&str; 3] = ["readme", "license", "licence"];
 
-/// How a pattern covers a path.
+/// How a pattern covers a path that it matches as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coverage {
     Outside,
@@ -55,6 +55,7 @@ pub(super) fn coverage(parts: &[Part], path: &str, any_ending: bool) -> Coverage
     let names: Vec<&str> = path.split('/').collect();
     let (literal, reached) = parts.split_at(parts.iter().take_while(|part| matches!(part, Part::Literal(_))).count());
     let is_of_folder = matches!(reached.last(), Some(Part::DataFiles));
+
     if is_of_folder && !covers(parts, &names, &|_, _| false) {
         return Coverage::Outside;
     }
@@ -66,6 +67,7 @@ pub(super) fn coverage(parts: &[Part], path: &str, any_ending: bool) -> Coverage
         // Braces with slashes in them cover no path by parts, but match it as a whole.
         return Coverage::Read;
     }
+
     let work = names.iter().skip(literal.len()).position(|name| is_work_name(name.as_bytes())).unwrap_or_default();
     let length: usize = names.iter().take(literal.len() + work + 1).map(|name| name.len() + 1).sum();
     Coverage::Work(length.saturating_sub(1))

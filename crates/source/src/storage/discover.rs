@@ -1,4 +1,4 @@
-//! Which files a source has.
+//! Which files a source has: pattern by pattern, on the local disk or in a bucket.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -25,9 +25,9 @@ use crate::text_shape::TextShape;
 /// The files that the patterns of a source match.
 #[derive(Debug, Default)]
 pub struct DiscoveredFiles {
-    /// Distinct files, in order.
+    /// Distinct files, pattern by pattern, those of each by the bytes of their paths.
     pub files: Vec<InputFile>,
-    /// Patterns without a match.
+    /// Patterns without a match, as the job writes them.
     pub unmatched: Vec<String>,
     /// Directories of pulls that the patterns reach.
     pub pulled: Vec<PulledDirectory>,
@@ -38,7 +38,7 @@ pub struct DiscoveredFiles {
     pub work_files: Vec<(InputFile, String)>,
 }
 
-/// What one pattern reaches.
+/// What one pattern reaches, before files of earlier patterns are left out.
 #[derive(Debug, Default)]
 struct Reached {
     files: Vec<InputFile>,
@@ -233,11 +233,8 @@ impl Reached {
 
 /// A file or object that a pattern matches.
 struct MatchedFile {
-    /// As [`InputFile::path`].
     path: String,
-    /// Bytes as stored.
     size: u64,
-    /// As [`InputFile::version`].
     version: String,
     day: Option<NaiveDate>,
     location: FileAccess,
@@ -267,7 +264,7 @@ impl MatchedFile {
 /// The part of a pattern before its first wildcard.
 struct LiteralPrefix {
     key: Key,
-    /// Whether the pattern has no wildcard.
+    /// Whether the pattern has no wildcard, and so is a key or a folder.
     is_whole: bool,
 }
 
@@ -312,12 +309,11 @@ fn list_objects(client: &Client, handle: &Handle, pattern: &Pattern) -> Result<L
 /// A pattern of objects, as its listing found it.
 struct ObjectPattern<'a> {
     spec: &'a SourceSpec,
-    /// The URL of the bucket.
+    /// The URL of the bucket, with which the paths of its objects begin.
     base: &'a str,
     pattern: &'a Pattern,
     /// Parts that cover the keys: those of `pattern`, followed by those of all data files below it if it is a folder.
     parts: &'a [Part],
-    /// As [`Listing::is_folder`].
     is_folder: bool,
     /// When the objects were listed, nanoseconds since the epoch; `None` if unknown.
     looked_at: Option<i128>,

@@ -50,9 +50,12 @@ fn settled(version: &str) -> &str {
     version.strip_suffix(YOUNG).unwrap_or(version)
 }
 
+/// Nanoseconds since the epoch, negative before it.
 fn nanos(time: SystemTime) -> i128 {
-    let of = |time: std::time::Duration| time.as_nanos().cast_signed();
-    time.duration_since(UNIX_EPOCH).map_or_else(|before| -of(before.duration()), of)
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => after.as_nanos().cast_signed(),
+        Err(before) => -before.duration().as_nanos().cast_signed(),
+    }
 }
 
 #[cfg(unix)]
@@ -75,8 +78,8 @@ impl InputFile {
     /// As [`Self::is_as_found`], for a reader of the file; `None` if it cannot change.
     pub(super) fn look(&self) -> Option<AsFound> {
         let FileAccess::Local(place) = &self.location else { return None };
-        let (place, found) = (place.clone(), (self.size, self.version.clone()));
-        Some(Box::new(move || is_of(&place, found.0, &found.1)))
+        let (place, size, version) = (place.clone(), self.size, self.version.clone());
+        Some(Box::new(move || is_of(&place, size, &version)))
     }
 
     /// Whether the file is unchanged since it had this size and fingerprint.

@@ -1,4 +1,7 @@
 //! Storage of inputs: the local disk or an object store.
+//!
+//! `discover` finds files by their patterns, `walk` and `coverage` say what a pattern reaches, `fingerprint` whether a file has
+//! changed; `client` opens buckets, `remote` reads objects ahead, and `resolve` finds what another process has found.
 
 mod client;
 mod coverage;
@@ -50,7 +53,7 @@ pub use secret::Secret;
 pub use transient::is_transient;
 pub use unread::{Unread, UnreadReason};
 
-/// The approximate size of text chunks.
+/// The approximate size of text chunks in bytes, unless another is set.
 const CHUNK_BYTES: usize = 2 << 20;
 /// The largest chunk: offsets are 32-bit, with room for one more long record.
 const LARGEST_CHUNK: usize = 256 << 20;
@@ -60,14 +63,14 @@ const LARGEST_CHUNK: usize = 256 << 20;
 pub struct InputFile {
     /// Path relative to the project root with `/`, absolute path, or URL.
     pub path: String,
-    /// Bytes as stored.
+    /// The size in bytes as stored, before any decompression; 0 for rows that come from no file.
     pub size: u64,
     /// Version, which changes with the file: an object's ETag; modification time, change time and inode of a local file. See
     /// [`InputFile::is_as`].
     pub version: String,
     /// The day in its name, if the pattern has a `{day:...}`.
     pub day: Option<NaiveDate>,
-    /// Its format.
+    /// The format by which it is read: that of the source, or that of its ending.
     pub format: Format,
     /// The rules by which it is read; those of this build, unless a table holds it by older ones.
     #[serde(default, skip_serializing_if = "ReaderVersion::is_first")]
@@ -89,7 +92,7 @@ enum FileAccess {
     Local(PathBuf),
     Remote {
         base: String,
-        /// The source whose settings apply.
+        /// The source whose settings open the bucket.
         source: String,
         key: Key,
         etag: Option<String>,
@@ -331,8 +334,7 @@ impl Storage {
             return Ok(None);
         }
         held.sort_unstable_by_key(|held| (held.reader, &held.breaks, held.shape, held.size));
-        // Rather a content to which whole records were added.
-        let rank = |(size, growth): &(u64, Growth)| (growth.from.is_some(), *size);
+
         let mut longest: Option<(u64, Growth)> = None;
         for alike in held.chunk_by(|one, next| one.has_rules_of(next)) {
             let found = match self.growth_of(spec, input, alike) {
@@ -341,7 +343,8 @@ impl Storage {
                 Err(_) => None,
                 Ok(found) => found.filter(|(_, growth)| growth.bytes == input.size),
             };
-            longest = longest.into_iter().chain(found).max_by_key(rank);
+            // Rather a content to which whole records were added.
+            longest = longest.into_iter().chain(found).max_by_key(|(size, growth)| (growth.from.is_some(), *size));
         }
         Ok(longest.map(|(_, growth)| growth))
     }
@@ -358,6 +361,7 @@ impl Storage {
         let mut marks: Vec<u64> = held.iter().map(|held| held.size).collect();
         marks.dedup();
         let bytes = Decoded::new(input.path.clone(), self.stop_check.read(self.raw(input)?))?.with_marks(marks);
+
         let columns = column_plans(spec, *reader)?;
         let reader = match input.format {
             Format::Json => InputReader::json(spec, columns, rules, bytes, self.chunk_bytes)?,
@@ -374,7 +378,7 @@ impl Storage {
         Ok(BlockInput::new(bytes))
     }
 
-    /// A Parquet file, opened.
+    /// A Parquet file whose footer has been read.
     pub(crate) fn parquet(&self, input: &InputFile) -> Result<ParquetFile, SourceError> {
         at_boundary(&input.path, || self.footer(input))
     }
@@ -396,7 +400,7 @@ impl Storage {
         }
     }
 
-    /// The bytes as stored.
+    /// The bytes as stored, before any decompression, from the start on.
     pub(crate) fn raw(&self, input: &InputFile) -> Result<Box<dyn Read + Send>, SourceError> {
         match &input.location {
             FileAccess::Local(path) => {
@@ -421,6 +425,7 @@ impl Storage {
         if let Some(client) = stores.get(&name) {
             return Ok((client.clone(), handle));
         }
+
         let settings = settings.map(Vec::as_slice).unwrap_or_default();
         let opened = open_object_store(base, settings, &handle)?;
         let client = Client { store: opened.store, address: Arc::new(opened.address) };

@@ -6,11 +6,11 @@ use globset::{GlobBuilder, GlobMatcher};
 use crate::error::SourceError;
 use crate::format::Format;
 
-/// A pattern that was understood.
+/// A pattern of `files` of a source, compiled: its globs and its days.
 #[derive(Debug)]
 pub(super) struct Pattern {
     written: String,
-    /// The glob, cut at its slashes.
+    /// The glob, cut at its slashes, along which a walk goes.
     pub parts: Vec<Part>,
     whole: GlobMatcher,
     /// The glob with any ending in place of that of a data file; only where it ends so.
@@ -19,11 +19,11 @@ pub(super) struct Pattern {
     pieces: Vec<Piece>,
 }
 
-/// A component of a path.
+/// What one component of a pattern matches.
 #[derive(Debug, Clone)]
 pub(super) enum Part {
     Literal(String),
-    /// `**`: any number of directories.
+    /// `**`: any number of directories, also none.
     Folders,
     Glob {
         text: GlobMatcher,
@@ -60,61 +60,50 @@ struct Found {
     day: Option<u32>,
 }
 
+impl Found {
+    fn date(self) -> Option<NaiveDate> {
+        NaiveDate::from_ymd_opt(self.year?, self.month?, self.day?)
+    }
+}
+
 impl Pattern {
     pub fn new(written: &str) -> Result<Self, SourceError> {
-        let glob = |text: &str| {
-            GlobBuilder::new(text)
-                .literal_separator(true)
-                .build()
-                .map(|glob| glob.compile_matcher())
-                .map_err(|source| SourceError::BadPattern { pattern: written.to_owned(), source })
-        };
-        let piece = |text: &str| match text.contains(['*', '?', '[', ']', '{', '}', '\\']) {
-            true => glob(text).map(Piece::Glob),
-            false => Ok(Piece::Text(text.to_owned())),
-        };
-        let bad_day = || SourceError::DayPattern { pattern: written.to_owned() };
         let mut pieces = Vec::new();
         let mut whole = String::new();
         let mut days = Vec::new();
         let mut rest = written;
         while let Some((before, after)) = rest.split_once("{day:") {
-            let (format, after) = after.split_once('}').ok_or_else(bad_day)?;
-            let items = day_items(format).ok_or_else(bad_day)?;
+            let day = after.split_once('}').and_then(|(format, after)| Some((day_items(format)?, after)));
+            let Some((items, after)) = day else { return Err(bad_day(written)) };
             whole.push_str(before);
             items.iter().for_each(|item| whole.push_str(&item.glob()));
-            pieces.push(piece(before)?);
+            pieces.push(Piece::of(before, written)?);
             days.extend(items.iter().copied());
             pieces.push(Piece::Day(items));
             rest = after;
         }
         whole.push_str(rest);
+
         if !days.is_empty() {
-            pieces.push(piece(rest)?);
-            let year = days.contains(&DayItem::Year) || days.contains(&DayItem::ShortYear);
-            if !year || !days.contains(&DayItem::Month) || !days.contains(&DayItem::Day) {
-                return Err(bad_day());
+            pieces.push(Piece::of(rest, written)?);
+            let has_year = days.contains(&DayItem::Year) || days.contains(&DayItem::ShortYear);
+            if !has_year || !days.contains(&DayItem::Month) || !days.contains(&DayItem::Day) {
+                return Err(bad_day(written));
             }
         }
-        let mut parts: Vec<Part> = components(&whole)
-            .into_iter()
-            .map(|part| match part {
-                "**" => Ok(Part::Folders),
-                _ if part.contains(['*', '?', '[', '{', '\\']) => {
-                    let (dots, underscores) = (begins_with(part, '.'), begins_with(part, '_'));
-                    Ok(Part::Glob { text: glob(part)?, dots, underscores })
-                }
-                _ => Ok(Part::Literal(part.to_owned())),
-            })
-            .collect::<Result<_, SourceError>>()?;
+
+        let mut parts: Vec<Part> =
+            components(&whole).into_iter().map(|part| Part::of(part, written)).collect::<Result<_, _>>()?;
         if matches!(parts.last(), Some(Part::Folders)) {
             parts.push(Part::DataFiles);
         }
         let any_ending = match parts.last() {
-            Some(Part::Glob { .. }) => Format::stem(&whole).map(|stem| glob(&format!("{stem}.*"))).transpose()?,
+            Some(Part::Glob { .. }) => {
+                Format::stem(&whole).map(|stem| glob(&format!("{stem}.*"), written)).transpose()?
+            }
             _ => None,
         };
-        Ok(Self { written: written.to_owned(), parts, whole: glob(&whole)?, any_ending, pieces })
+        Ok(Self { written: written.to_owned(), parts, whole: glob(&whole, written)?, any_ending, pieces })
     }
 
     /// Whether the glob as a whole matches `path`.
@@ -127,12 +116,12 @@ impl Pattern {
         self.any_ending.as_ref().is_some_and(|any_ending| any_ending.is_match(path))
     }
 
-    /// Its parts, where the last names a folder: all data files below it.
+    /// Its parts, where the last names a folder, and those of all data files below it.
     pub fn below(&self) -> Vec<Part> {
         self.parts.iter().cloned().chain([Part::Folders, Part::DataFiles]).collect()
     }
 
-    /// The day a matching path names.
+    /// The day that a matching path names; `None` if the pattern has none. `shown` is the path for messages.
     pub fn day(&self, path: &str, shown: &str) -> Result<Option<NaiveDate>, SourceError> {
         if self.pieces.is_empty() {
             return Ok(None);
@@ -141,6 +130,40 @@ impl Pattern {
             .map(Some)
             .ok_or_else(|| SourceError::DayInPath { path: shown.to_owned(), pattern: self.written.clone() })
     }
+}
+
+impl Part {
+    fn of(text: &str, pattern: &str) -> Result<Self, SourceError> {
+        if text == "**" {
+            return Ok(Self::Folders);
+        }
+        if !text.contains(['*', '?', '[', '{', '\\']) {
+            return Ok(Self::Literal(text.to_owned()));
+        }
+        let (dots, underscores) = (begins_with(text, '.'), begins_with(text, '_'));
+        Ok(Self::Glob { text: glob(text, pattern)?, dots, underscores })
+    }
+}
+
+impl Piece {
+    fn of(text: &str, pattern: &str) -> Result<Self, SourceError> {
+        match text.contains(['*', '?', '[', ']', '{', '}', '\\']) {
+            true => glob(text, pattern).map(Self::Glob),
+            false => Ok(Self::Text(text.to_owned())),
+        }
+    }
+}
+
+/// Compiles a glob of `pattern`, in which only `**` matches a slash.
+fn glob(text: &str, pattern: &str) -> Result<GlobMatcher, SourceError> {
+    match GlobBuilder::new(text).literal_separator(true).build() {
+        Ok(glob) => Ok(glob.compile_matcher()),
+        Err(source) => Err(SourceError::BadPattern { pattern: pattern.to_owned(), source }),
+    }
+}
+
+fn bad_day(pattern: &str) -> SourceError {
+    SourceError::DayPattern { pattern: pattern.to_owned() }
 }
 
 /// Whether a component of a glob is written for names that begin with `letter`.
@@ -213,27 +236,22 @@ impl DayItem {
 
 /// Tries each way to lay the pieces over `path`; the first that gives a day of the calendar wins.
 fn find_day(pieces: &[Piece], path: &str, found: Found) -> Option<NaiveDate> {
-    let last = |is_whole: bool| {
-        let whole = is_whole && found.year.is_some();
-        whole.then(|| NaiveDate::from_ymd_opt(found.year?, found.month?, found.day?)).flatten()
-    };
     match pieces {
-        [Piece::Text(text)] => last(path == text),
-        [Piece::Glob(glob)] => last(glob.is_match(path)),
+        [Piece::Text(text)] if path == text => found.date(),
+        [Piece::Glob(glob)] if glob.is_match(path) => found.date(),
         [Piece::Text(text), Piece::Day(items), rest @ ..] => {
             let mut found = found;
             find_day(rest, read_day(items, path.strip_prefix(text.as_str())?, &mut found)?, found)
         }
-        [Piece::Glob(glob), Piece::Day(items), rest @ ..] => {
-            let cuts = path.char_indices().map(|(at, _)| at);
-            cuts.filter_map(|at| path.split_at_checked(at)).filter(|(before, _)| glob.is_match(before)).find_map(
-                |(_, after)| {
-                    let mut found = found;
-                    let after = read_day(items, after, &mut found)?;
-                    find_day(rest, after, found)
-                },
-            )
-        }
+        [Piece::Glob(glob), Piece::Day(items), rest @ ..] => path.char_indices().find_map(|(at, _)| {
+            let (before, after) = path.split_at_checked(at)?;
+            if !glob.is_match(before) {
+                return None;
+            }
+            let mut found = found;
+            let after = read_day(items, after, &mut found)?;
+            find_day(rest, after, found)
+        }),
         _ => None,
     }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::SourceError;
 
-/// The name of the list.
+/// The name of the list of a pull, in the directory that was pulled into.
 pub const PULL_LIST: &str = "pull.json";
 /// The name of the list of a pull that has not ended.
 pub const PULL_UNDER_WAY: &str = "pull.next.json";
@@ -43,18 +43,18 @@ pub struct PullList {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PulledFamily {
-    /// Its id.
+    /// The id of the family in Bigtable.
     pub name: String,
-    /// The column of its values.
+    /// The column of the files that holds the values of its cells.
     pub column: String,
 }
 
-/// A directory with a list.
+/// A directory with the list of a pull, which a pattern reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PulledDirectory {
     /// Its path as the paths of inputs begin, without a slash at the end; empty for the project directory.
     pub directory: String,
-    /// The list.
+    /// The list as it was read there.
     pub list: PullList,
 }
 

@@ -18,7 +18,6 @@ const RANGE: u64 = 8 << 20;
 
 pub(super) struct RangeReader {
     store: Arc<dyn ObjectStore>,
-    /// The bucket, for errors.
     address: Arc<BucketAddress>,
     handle: Handle,
     key: Key,

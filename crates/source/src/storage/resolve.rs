@@ -41,6 +41,7 @@ impl Storage {
                 let Ok(key) = Key::parse(key) else { return Ok(None) };
                 let pattern = Pattern::new(pattern)?;
                 let matches = pattern.is_match(key.as_ref()) || pattern.covers(key.as_ref());
+
                 let (source, etag) = (spec.name.clone(), etag.map(str::to_owned));
                 Ok(matches.then_some(FileAccess::Remote { base: base.to_owned(), source, key, etag }))
             }
@@ -48,6 +49,7 @@ impl Storage {
                 let pattern = Pattern::new(local.trim_start_matches("./"))?;
                 let is_absolute = local.starts_with('/');
                 let start = if is_absolute { PathBuf::from("/") } else { self.root.clone() };
+
                 let below = if is_absolute { path.strip_prefix('/') } else { Some(path) };
                 let below = below.filter(|path| is_plain(path) && pattern.covers(path));
                 let place = below.map(|path| place_of(start.join(path))).transpose()?;
@@ -62,10 +64,13 @@ impl Pattern {
     /// those that were inputs before still are.
     fn covers(&self, path: &str) -> bool {
         let names: Vec<&str> = path.split('/').collect();
-        let skips = |part: &Part, name: &str| name.starts_with('.') && part.skips(name.as_bytes());
         let is_literal = self.parts.iter().all(|part| matches!(part, Part::Literal(_)));
-        covers(&self.parts, &names, &skips) || is_literal && covers(&self.below(), &names, &skips)
+        covers(&self.parts, &names, &skips_hidden) || is_literal && covers(&self.below(), &names, &skips_hidden)
     }
+}
+
+fn skips_hidden(part: &Part, name: &str) -> bool {
+    name.starts_with('.') && part.skips(name.as_bytes())
 }
 
 /// Whether a path names a file below a directory whatever links there are: no `..`, no empty name.

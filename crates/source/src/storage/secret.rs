@@ -1,4 +1,4 @@
-//! A value that nobody is shown.
+//! A value that nobody is shown, such as the key of a bucket.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps `value`.
+    /// Keeps `value`, which only [`Self::expose`] gives back.
     pub fn new(value: String) -> Self {
         Self(value)
     }

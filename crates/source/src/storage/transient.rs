@@ -1,4 +1,4 @@
-//! Transient errors of object stores.
+//! Transient errors of object stores, after which the same request may succeed.
 
 use std::error::Error;
 
@@ -14,6 +14,7 @@ pub fn is_transient(error: &(dyn Error + 'static)) -> Option<bool> {
     {
         return Some(is_transient);
     }
+
     let answer = error.downcast_ref()?;
     // A list that is denied is a general error.
     BucketFault::of(answer)

@@ -1,4 +1,4 @@
-//! Names that a pattern reaches and that are not read.
+//! Names that a pattern reaches and that are not read, with the notes of a run on them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,16 +9,23 @@ use crate::storage::pattern::Pattern;
 /// Most folders with a note each, for one reason.
 const FOLDERS: usize = 5;
 
+/// What has no note of its own.
+#[derive(Default)]
+struct Rest {
+    folders: usize,
+    names: usize,
+}
+
 /// A file or folder that a pattern of a source reaches or names, and that is not read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Unread {
     /// Its path, as paths of inputs begin. Bytes that are not UTF-8 are written as `\xF6`.
     pub path: String,
-    /// Why it is not read.
+    /// Why it is not read, which decides the note on it.
     pub reason: UnreadReason,
 }
 
-/// Why a name is not read.
+/// Why a name is not read, in the order in which notes are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UnreadReason {
     /// The name is not UTF-8: neither a job file nor a manifest could hold it.
@@ -29,7 +36,7 @@ pub enum UnreadReason {
     LinkedFolder,
     /// A folder whose name matches the pattern of files.
     Folder,
-    /// A pipe, socket or device.
+    /// A pipe, a socket or a device, which is no regular file.
     NotAFile,
     /// The name begins with `_` or `.`, as those of other programs' work files do.
     WorkFile,
@@ -54,7 +61,7 @@ impl Unread {
         });
     }
 
-    /// Notes on `unread`: one for each folder and reason.
+    /// Notes on `unread`: one for each folder and reason, and one for the folders beyond the first five of a reason.
     pub fn notes(unread: &[Self]) -> Vec<String> {
         let mut folders: BTreeMap<(UnreadReason, &str), Vec<&str>> = BTreeMap::new();
         for Self { path, reason } in unread {
@@ -63,20 +70,20 @@ impl Unread {
         }
 
         let mut notes = Vec::new();
-        let mut left: BTreeMap<UnreadReason, (usize, usize)> = BTreeMap::new();
-        let mut told: BTreeMap<UnreadReason, usize> = BTreeMap::new();
+        let mut noted: BTreeMap<UnreadReason, usize> = BTreeMap::new();
+        let mut rests: BTreeMap<UnreadReason, Rest> = BTreeMap::new();
         for ((reason, _), paths) in folders {
-            let told = told.entry(reason).or_default();
-            if *told < FOLDERS {
+            let noted = noted.entry(reason).or_default();
+            if *noted < FOLDERS {
                 notes.push(reason.note(&paths));
-                *told += 1;
+                *noted += 1;
             } else {
-                let (folders, names) = left.entry(reason).or_default();
-                *folders += 1;
-                *names += paths.len();
+                let rest = rests.entry(reason).or_default();
+                rest.folders += 1;
+                rest.names += paths.len();
             }
         }
-        for (reason, (folders, names)) in left {
+        for (reason, Rest { folders, names }) in rests {
             notes.push(format!("{names} other names in {folders} folders are not read: {}", reason.phrase()));
         }
         notes
@@ -84,7 +91,6 @@ impl Unread {
 }
 
 impl UnreadReason {
-    /// The reason in a few words.
     fn phrase(self) -> &'static str {
         match self {
             Self::NotUtf8 => "they are not UTF-8",
@@ -109,6 +115,7 @@ impl UnreadReason {
         let name = format!("{first}{others}");
         let ending = first.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
         let ending = ending.map_or(String::new(), |(_, ending)| format!(".{ending}"));
+
         match self {
             Self::NotUtf8 => format!("{name} is not read: its name is not UTF-8. Rename it"),
             Self::DanglingLink => format!("{name} is not read: it is a link to nothing. Mend or remove the link"),

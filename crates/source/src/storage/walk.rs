@@ -28,10 +28,10 @@ pub(super) struct Walk {
     work: Option<PathBuf>,
 }
 
-/// A file that a walk found.
+/// A file that a walk along a pattern found.
 #[derive(Debug)]
 pub(super) struct FoundFile {
-    /// The path that the pattern matches.
+    /// The path that the pattern matches, below the start of the walk.
     pub path: PathBuf,
     /// Where it lies: a file of a pull has a directory of its own.
     pub place: PathBuf,
@@ -51,13 +51,13 @@ impl Walk {
         Ok(walk)
     }
 
+    /// Walks below `folder` along `parts`. What belongs to a pull there is left to the list of the pull.
     fn enter(&mut self, folder: &Path, parts: &[Part]) -> Result<(), SourceError> {
         let Some((part, rest)) = parts.split_first() else { return Ok(()) };
         let list = if rest.is_empty() { PullList::load(folder)? } else { None };
-        let decides = list.as_ref().is_some_and(PullList::decides);
-        let is_left = |name: &OsStr| decides && name.to_str().is_some_and(is_of_pull);
+
         match part {
-            Part::Literal(name) if is_left(OsStr::new(name)) => {}
+            Part::Literal(name) if is_left_to(list.as_ref(), OsStr::new(name)) => {}
             Part::Literal(name) => self.reach(folder.join(name), part, rest)?,
             Part::Folders => {
                 self.enter(folder, rest)?;
@@ -65,31 +65,32 @@ impl Walk {
                     self.descend(folder, &entry, parts)?;
                 }
             }
-            Part::Glob { text, .. } => {
+            Part::Glob { .. } | Part::DataFiles => {
                 for entry in self.entries(folder)? {
                     let name = entry.file_name();
-                    if is_left(&name) {
-                        continue;
-                    }
-                    if text.is_match(Path::new(&name)) {
-                        self.reach_by_wildcard(entry.path(), &name, part, rest)?;
-                    } else if rest.is_empty() {
-                        self.pass_data(entry.path(), &name);
-                    }
-                }
-            }
-            Part::DataFiles => {
-                for entry in self.entries(folder)? {
-                    let name = entry.file_name();
-                    if !is_left(&name) {
-                        self.reach_data(entry.path(), &name)?;
+                    if !is_left_to(list.as_ref(), &name) {
+                        self.reach_entry(entry.path(), &name, part, rest)?;
                     }
                 }
             }
         }
+
         if let Some(list) = list {
             self.take_listed(folder, part, &list)?;
             self.lists.push((folder.to_owned(), list));
+        }
+        Ok(())
+    }
+
+    /// Reaches a name that a folder holds, if `part` wants it.
+    fn reach_entry(&mut self, path: PathBuf, name: &OsStr, part: &Part, rest: &[Part]) -> Result<(), SourceError> {
+        match part {
+            Part::Glob { text, .. } if text.is_match(Path::new(name)) => {
+                self.reach_by_wildcard(path, name, part, rest)?;
+            }
+            Part::Glob { .. } if rest.is_empty() => self.pass_data(path, name),
+            Part::DataFiles => self.reach_data(path, name)?,
+            Part::Glob { .. } | Part::Literal(_) | Part::Folders => {}
         }
         Ok(())
     }
@@ -111,6 +112,7 @@ impl Walk {
             }
             return Ok(());
         }
+
         if !kind.is_dir() || is_of_a_pull(folder, &name) {
             return Ok(());
         }
@@ -184,6 +186,7 @@ impl Walk {
                 return if is_gone { Ok(()) } else { self.failed(&path, error) };
             }
         };
+
         if !rest.is_empty() {
             return if metadata.is_dir() { self.enter(&path, rest) } else { Ok(()) };
         }
@@ -267,6 +270,11 @@ impl Walk {
 
 /// Whether a directory holds the files of a pull, which its list names.
 fn is_of_a_pull(folder: &Path, name: &OsStr) -> bool {
-    let is_listed = || [PULL_LIST, PULL_UNDER_WAY].into_iter().any(|list| folder.join(list).is_file());
-    name.as_encoded_bytes().starts_with(PULL_DIRECTORY.as_bytes()) && is_listed()
+    name.as_encoded_bytes().starts_with(PULL_DIRECTORY.as_bytes())
+        && [PULL_LIST, PULL_UNDER_WAY].into_iter().any(|list| folder.join(list).is_file())
+}
+
+/// Whether the list of a pull decides whether a name beside it is read.
+fn is_left_to(list: Option<&PullList>, name: &OsStr) -> bool {
+    list.is_some_and(PullList::decides) && name.to_str().is_some_and(is_of_pull)
 }

@@ -1,4 +1,4 @@
-//! Formats with fixed offsets, such as `%Y-%m-%dT%H:%M:%SZ`: checked eight bytes at a time.
+//! Formats with fixed offsets, such as `%Y-%m-%dT%H:%M:%SZ`: checked eight bytes at a time, each word at once.
 
 use crate::number::not_digits;
 use crate::time::civil::Civil;
@@ -6,7 +6,7 @@ use crate::time::format::Item;
 
 const BLOCK: usize = 32;
 
-/// The bytes of a field, zero-padded.
+/// The bytes of a field in words, zero where they are neither literals nor digits.
 pub(super) type Words = [u64; BLOCK / 8];
 
 /// The position of the digits of an item; count 0 if absent.
@@ -16,6 +16,7 @@ struct Place {
     count: usize,
 }
 
+/// A format whose items have fixed widths, as masks of its literals and digits.
 #[derive(Debug)]
 pub(super) struct Fixed {
     width: usize,
@@ -40,6 +41,7 @@ impl Fixed {
         let mut digit_mask = [0u8; BLOCK];
         let [mut year, mut month, mut day, mut hour, mut minute, mut second, mut fraction] = [Place::default(); 7];
         let mut width = 0;
+
         for item in items {
             let (place, count) = match *item {
                 Item::Literal(byte) => {
@@ -64,6 +66,7 @@ impl Fixed {
             digit_mask.get_mut(width..width + count)?.fill(0xFF);
             width += count;
         }
+
         if year.count == 0 || month.count == 0 || day.count == 0 {
             return None;
         }
@@ -75,7 +78,7 @@ impl Fixed {
         self.width
     }
 
-    /// Whether the format itself says UTC.
+    /// Whether the format itself says UTC, by its Z.
     pub fn utc(&self) -> bool {
         self.utc
     }
@@ -103,29 +106,10 @@ impl Fixed {
         if wrong != 0 {
             return None;
         }
-        // Beside each digit's place, the number it makes with the next digit: one load a field.
-        let mut pairs = [0u8; BLOCK];
-        for (index, pair) in pairs.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-            const DIGITS: u64 = 0x0F0F_0F0F_0F0F_0F0F;
-            let following = words.get(index + 1).map_or(0, |word| word << 56);
-            let tens = words[index] & DIGITS;
-            let ones = (words[index] >> 8 | following) & DIGITS;
-            *pair = (tens * 10 + ones).to_le_bytes();
-        }
+
+        let pairs = pairs(words);
         let pair = |at: usize| u32::from(pairs[at % BLOCK]);
         let two = |place: Place| if place.count == 0 { 0 } else { pair(place.at) };
-        let mut micros = 0;
-        if self.fraction.count > 0 {
-            let block = rest.first_chunk::<BLOCK>()?;
-            for index in 0..6 {
-                let digit = u32::from(block[(self.fraction.at + index) % BLOCK] & 0x0F);
-                micros = micros * 10 + if index < self.fraction.count { digit } else { 0 };
-            }
-            let beyond = self.fraction.at + 6..self.fraction.at + self.fraction.count.max(6);
-            if block.get(beyond)?.iter().any(|digit| *digit != b'0') {
-                return None;
-            }
-        }
         Some(Civil {
             year: pair(self.year.at) * 100 + pair(self.year.at + 2),
             month: two(self.month),
@@ -133,9 +117,39 @@ impl Fixed {
             hour: two(self.hour),
             minute: two(self.minute),
             second: two(self.second),
-            micros,
+            micros: self.micros(rest)?,
         })
     }
+
+    /// The digits of the fraction as microseconds; `None` if one beyond them is not 0.
+    #[inline(always)]
+    fn micros(&self, rest: &[u8]) -> Option<u32> {
+        if self.fraction.count == 0 {
+            return Some(0);
+        }
+        let block = rest.first_chunk::<BLOCK>()?;
+        let mut micros = 0;
+        for index in 0..6 {
+            let digit = u32::from(block[(self.fraction.at + index) % BLOCK] & 0x0F);
+            micros = micros * 10 + if index < self.fraction.count { digit } else { 0 };
+        }
+        let beyond = self.fraction.at + 6..self.fraction.at + self.fraction.count.max(6);
+        block.get(beyond)?.iter().all(|digit| *digit == b'0').then_some(micros)
+    }
+}
+
+/// Beside each digit's place, the number it makes with the next digit: one load a field.
+#[inline(always)]
+fn pairs(words: &Words) -> [u8; BLOCK] {
+    const DIGITS: u64 = 0x0F0F_0F0F_0F0F_0F0F;
+    let mut pairs = [0u8; BLOCK];
+    for (index, pair) in pairs.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        let following = words.get(index + 1).map_or(0, |word| word << 56);
+        let tens = words[index] & DIGITS;
+        let ones = (words[index] >> 8 | following) & DIGITS;
+        *pair = (tens * 10 + ones).to_le_bytes();
+    }
+    pairs
 }
 
 #[inline]

@@ -1,4 +1,4 @@
-//! strftime formats, compiled once and parsed from bytes.
+//! strftime formats, compiled once and parsed from bytes, and units of numbers that count from an epoch.
 
 use crate::number::Exact;
 use crate::time::civil::Civil;
@@ -6,30 +6,30 @@ use crate::time::month_names::{take_english_month, take_month, take_weekday};
 use crate::time::stamp::Stamp;
 use crate::time::zone_names::ZoneName;
 
-/// An error of a time format.
+/// Why a format cannot be read with. Messages say what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatFault {
-    /// An unknown item.
+    /// An item that is not known, as it is written behind its `%`.
     #[error(
         "%{0} is not read; use Y y q m b B d e a A H I p M S f 3f 6f 9f .f z Z s F T R, * for all that follows, or s, ms, \
          us, ns for epoch numbers, or excel for its days"
     )]
     Item(String),
-    /// Something behind `%*`.
+    /// Something stands behind `%*`, which takes all that follows.
     #[error("%* stands for all that follows: nothing goes behind it")]
     BehindRest,
-    /// A `%` at the end.
+    /// A `%` at the end, behind which its letter is missing.
     #[error("it ends in %; write %% for a percent sign")]
     Unfinished,
-    /// It does not determine a time.
+    /// The items do not determine a time, not even the start of a month, quarter or year.
     #[error("it must give a day (year, month and day), or a year, quarter or month without a time of day, or %s")]
     NoDay,
-    /// Half of a twelve-hour clock.
+    /// An hour of a twelve-hour clock without AM or PM, or the reverse.
     #[error("%I and %p go together")]
     HalfClock,
 }
 
-/// A unit of epoch numbers.
+/// A unit of numbers that count from an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Seconds,
@@ -114,7 +114,6 @@ impl Unit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Item {
     Literal(u8),
-    /// Four digits.
     Year,
     /// Two digits: 69 to 99 are of the 20th century.
     ShortYear,
@@ -127,31 +126,31 @@ pub(super) enum Item {
     EnglishMonth,
     /// English, three letters or whole; says nothing.
     Weekday,
-    /// May be padded with a blank.
+    /// One or two digits, before which a blank may stand.
     Day,
     Hour,
     Hour12,
     Half,
     Minute,
     Second,
-    /// Digits after the point.
+    /// So many digits of a fraction, whose point is an item of its own.
     Fraction {
         least: usize,
         most: usize,
     },
-    /// Nothing, or a point and digits.
+    /// Nothing, or a point and the digits of a fraction.
     PointFraction,
-    /// `+01:00`, `+0100`, `+01` or Z.
+    /// An offset from UTC: `+01:00`, `+0100`, `+01` or Z.
     Offset,
-    /// As [`Item::Offset`], or nothing.
+    /// As [`Item::Offset`], or nothing at the end of the text.
     MaybeOffset,
-    /// An abbreviation such as CEST.
+    /// An abbreviation of a zone, such as CEST.
     ZoneName,
     /// Nothing, or a colon and seconds, which a point or comma and digits may follow.
     MaybeSeconds,
-    /// T, t or a blank.
+    /// What stands between day and time of day: T, t or a blank.
     Separator,
-    /// Seconds since the epoch, in UTC.
+    /// Seconds since the epoch, in UTC, which may be negative.
     Epoch,
     /// All that follows, at least one character: the end of an interval, say.
     Rest,
@@ -167,6 +166,10 @@ pub(super) fn rfc_3339(is_strict: bool) -> Vec<Item> {
     minutes.iter().chain(seconds).chain(&[MaybeOffset]).copied().collect()
 }
 
+/// The items of a format as it is written.
+///
+/// # Errors
+/// [`FormatFault::Item`] and [`FormatFault::Unfinished`].
 pub(super) fn compile(text: &str) -> Result<Vec<Item>, FormatFault> {
     let mut items = Vec::new();
     let mut rest = text;
@@ -177,42 +180,50 @@ pub(super) fn compile(text: &str) -> Result<Vec<Item>, FormatFault> {
         let letter = rest.find(|c: char| !matches!(c, '.' | ':' | '-' | '0'..='9')).ok_or(FormatFault::Unfinished)?;
         let length = letter + rest.get(letter..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
         let (item, after) = rest.split_at_checked(length).ok_or(FormatFault::Unfinished)?;
+        add_item(item, &mut items)?;
         rest = after;
-        let exactly = |count| Item::Fraction { least: count, most: count };
-        match item {
-            "Y" => items.push(Item::Year),
-            "y" => items.push(Item::ShortYear),
-            "q" => items.push(Item::Quarter),
-            "m" | "-m" => items.push(Item::Month),
-            "b" | "B" | "h" => items.push(Item::MonthName),
-            "a" | "A" => items.push(Item::Weekday),
-            "d" | "e" | "-d" => items.push(Item::Day),
-            "H" | "-H" => items.push(Item::Hour),
-            "I" | "-I" => items.push(Item::Hour12),
-            "p" | "P" => items.push(Item::Half),
-            "M" => items.push(Item::Minute),
-            "S" => items.push(Item::Second),
-            "f" => items.push(Item::Fraction { least: 1, most: 9 }),
-            "3f" => items.push(exactly(3)),
-            "6f" => items.push(exactly(6)),
-            "9f" => items.push(exactly(9)),
-            ".f" => items.push(Item::PointFraction),
-            ".3f" => items.extend([Item::Literal(b'.'), exactly(3)]),
-            ".6f" => items.extend([Item::Literal(b'.'), exactly(6)]),
-            ".9f" => items.extend([Item::Literal(b'.'), exactly(9)]),
-            "z" | ":z" => items.push(Item::Offset),
-            "Z" => items.push(Item::ZoneName),
-            "s" => items.push(Item::Epoch),
-            "*" => items.push(Item::Rest),
-            "F" => items.extend(compile("%Y-%m-%d")?),
-            "T" => items.extend(compile("%H:%M:%S")?),
-            "R" => items.extend(compile("%H:%M")?),
-            "%" => items.push(Item::Literal(b'%')),
-            other => return Err(FormatFault::Item(other.to_owned())),
-        }
     }
     items.extend(rest.bytes().map(Item::Literal));
     Ok(items)
+}
+
+/// Appends what stands behind a `%`.
+fn add_item(item: &str, items: &mut Vec<Item>) -> Result<(), FormatFault> {
+    let exactly = |count| Item::Fraction { least: count, most: count };
+    match item {
+        "Y" => items.push(Item::Year),
+        "y" => items.push(Item::ShortYear),
+        "q" => items.push(Item::Quarter),
+        "m" | "-m" => items.push(Item::Month),
+        "b" | "B" | "h" => items.push(Item::MonthName),
+        "a" | "A" => items.push(Item::Weekday),
+        "d" | "e" | "-d" => items.push(Item::Day),
+
+        "H" | "-H" => items.push(Item::Hour),
+        "I" | "-I" => items.push(Item::Hour12),
+        "p" | "P" => items.push(Item::Half),
+        "M" => items.push(Item::Minute),
+        "S" => items.push(Item::Second),
+        "f" => items.push(Item::Fraction { least: 1, most: 9 }),
+        "3f" => items.push(exactly(3)),
+        "6f" => items.push(exactly(6)),
+        "9f" => items.push(exactly(9)),
+        ".f" => items.push(Item::PointFraction),
+        ".3f" => items.extend([Item::Literal(b'.'), exactly(3)]),
+        ".6f" => items.extend([Item::Literal(b'.'), exactly(6)]),
+        ".9f" => items.extend([Item::Literal(b'.'), exactly(9)]),
+
+        "z" | ":z" => items.push(Item::Offset),
+        "Z" => items.push(Item::ZoneName),
+        "s" => items.push(Item::Epoch),
+        "*" => items.push(Item::Rest),
+        "F" => items.extend(compile("%Y-%m-%d")?),
+        "T" => items.extend(compile("%H:%M:%S")?),
+        "R" => items.extend(compile("%H:%M")?),
+        "%" => items.push(Item::Literal(b'%')),
+        other => return Err(FormatFault::Item(other.to_owned())),
+    }
+    Ok(())
 }
 
 /// Checks that a format determines a time: years, quarters and months stand for their start.
@@ -235,9 +246,9 @@ pub(super) fn check(items: &[Item]) -> Result<(), FormatFault> {
     Ok(())
 }
 
-/// A parsed text.
+/// What a text means, before zones are applied.
 pub(super) enum Moment {
-    /// Microseconds since the epoch.
+    /// Microseconds since the epoch, in UTC.
     Instant(i64),
     /// Calendar fields, and the offset they were written with.
     Civil(Civil, Option<WrittenOffset>),
@@ -246,110 +257,138 @@ pub(super) enum Moment {
 /// The offset a time was written with.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum WrittenOffset {
-    /// Seconds east of UTC.
     Seconds(i32),
     Name(ZoneName),
 }
 
 /// What `text` means, and whether digits beyond the microsecond were cut; `None` if it is not of the form.
 pub(super) fn read(items: &[Item], text: &[u8]) -> Option<(Moment, bool)> {
-    let mut cut = false;
-    let mut civil = Civil::MIDNIGHT;
-    let mut offset = None;
-    let mut epoch = None;
-    let mut half = None;
-    let mut rest = text;
+    let mut reading = Reading { rest: text, civil: Civil::MIDNIGHT, cut: false, offset: None, epoch: None, half: None };
     for item in items {
-        match *item {
-            Item::Literal(byte) => rest = rest.strip_prefix(&[byte])?,
-            Item::Year => civil.year = number(&mut rest, 4, 4)?,
+        reading.take(*item)?;
+    }
+    reading.finish()
+}
+
+/// A text that is being read, with what it has said so far.
+struct Reading<'t> {
+    rest: &'t [u8],
+    civil: Civil,
+    /// Whether digits beyond the microsecond were cut off that are not 0.
+    cut: bool,
+    offset: Option<WrittenOffset>,
+    /// Seconds since the epoch, if the text has them.
+    epoch: Option<i64>,
+    /// Whether the hour is one of the afternoon, on a clock of twelve hours.
+    half: Option<bool>,
+}
+
+impl Reading<'_> {
+    /// Takes an item off the text; `None` if the text has something else there.
+    #[inline]
+    fn take(&mut self, item: Item) -> Option<()> {
+        match item {
+            Item::Literal(byte) => self.rest = self.rest.strip_prefix(&[byte])?,
+            Item::Year => self.civil.year = number(&mut self.rest, 4, 4)?,
             Item::ShortYear => {
-                let year = number(&mut rest, 2, 2)?;
-                civil.year = if year < 69 { 2000 + year } else { 1900 + year };
+                let year = number(&mut self.rest, 2, 2)?;
+                self.civil.year = if year < 69 { 2000 + year } else { 1900 + year };
             }
             Item::Quarter => {
-                let quarter = number(&mut rest, 1, 1)?;
-                civil.month = if (1..=4).contains(&quarter) { quarter * 3 - 2 } else { return None };
+                let quarter = number(&mut self.rest, 1, 1)?;
+                self.civil.month = if (1..=4).contains(&quarter) { quarter * 3 - 2 } else { return None };
             }
-            Item::Month => civil.month = number(&mut rest, 1, 2)?,
-            Item::MonthName => civil.month = take_month(&mut rest)?,
-            Item::EnglishMonth => civil.month = take_english_month(&mut rest)?,
-            Item::Weekday => take_weekday(&mut rest)?,
+            Item::Month => self.civil.month = number(&mut self.rest, 1, 2)?,
+            Item::MonthName => self.civil.month = take_month(&mut self.rest)?,
+            Item::EnglishMonth => self.civil.month = take_english_month(&mut self.rest)?,
+            Item::Weekday => take_weekday(&mut self.rest)?,
             Item::Day => {
-                rest = rest.strip_prefix(b" ").unwrap_or(rest);
-                civil.day = number(&mut rest, 1, 2)?;
+                self.rest = self.rest.strip_prefix(b" ").unwrap_or(self.rest);
+                self.civil.day = number(&mut self.rest, 1, 2)?;
             }
-            Item::Hour => civil.hour = number(&mut rest, 1, 2)?,
+
+            Item::Hour => self.civil.hour = number(&mut self.rest, 1, 2)?,
             Item::Hour12 => {
-                civil.hour = number(&mut rest, 1, 2)?;
-                if !(1..=12).contains(&civil.hour) {
-                    return None;
-                }
+                let hour = number(&mut self.rest, 1, 2)?;
+                self.civil.hour = Some(hour).filter(|hour| (1..=12).contains(hour))?;
             }
-            Item::Half => {
-                let (letters, after) = rest.split_at_checked(2)?;
-                let afternoon = letters.eq_ignore_ascii_case(b"pm");
-                if !afternoon && !letters.eq_ignore_ascii_case(b"am") {
-                    return None;
-                }
-                half = Some(afternoon);
-                rest = after;
+            Item::Half => self.half = Some(self.is_afternoon()?),
+            Item::Minute => self.civil.minute = number(&mut self.rest, 1, 2)?,
+            Item::Second => self.civil.second = number(&mut self.rest, 1, 2)?,
+            Item::Fraction { least, most } => {
+                (self.civil.micros, self.cut) = fraction(&mut self.rest, least, most)?;
             }
-            Item::Minute => civil.minute = number(&mut rest, 1, 2)?,
-            Item::Second => civil.second = number(&mut rest, 1, 2)?,
-            Item::Fraction { least, most } => (civil.micros, cut) = fraction(&mut rest, least, most)?,
-            Item::PointFraction => {
-                if let Some(after) = rest.strip_prefix(b".") {
-                    rest = after;
-                    (civil.micros, cut) = fraction(&mut rest, 1, usize::MAX)?;
-                }
-            }
+            Item::PointFraction => self.fraction_behind(b".")?,
             Item::MaybeSeconds => {
-                if let Some(after) = rest.strip_prefix(b":") {
-                    rest = after;
-                    civil.second = number(&mut rest, 1, 2)?;
-                    if let Some((b'.' | b',', after)) = rest.split_first() {
-                        rest = after;
-                        (civil.micros, cut) = fraction(&mut rest, 1, usize::MAX)?;
-                    }
+                if let Some(after) = self.rest.strip_prefix(b":") {
+                    self.rest = after;
+                    self.civil.second = number(&mut self.rest, 1, 2)?;
+                    self.fraction_behind(b".,")?;
                 }
             }
-            Item::Offset => offset = Some(WrittenOffset::Seconds(zone_offset(&mut rest)?)),
-            Item::MaybeOffset if rest.is_empty() => {}
-            Item::MaybeOffset => offset = Some(WrittenOffset::Seconds(zone_offset(&mut rest)?)),
-            Item::ZoneName => offset = Some(WrittenOffset::Name(ZoneName::take(&mut rest)?)),
+
+            Item::MaybeOffset if self.rest.is_empty() => {}
+            Item::Offset | Item::MaybeOffset => {
+                self.offset = Some(WrittenOffset::Seconds(zone_offset(&mut self.rest)?));
+            }
+            Item::ZoneName => self.offset = Some(WrittenOffset::Name(ZoneName::take(&mut self.rest)?)),
             Item::Separator => {
-                let (first, after) = rest.split_first()?;
-                if !matches!(first, b'T' | b't' | b' ') {
-                    return None;
-                }
-                rest = after;
+                let (_, after) = self.rest.split_first().filter(|(first, _)| matches!(first, b'T' | b't' | b' '))?;
+                self.rest = after;
             }
-            Item::Epoch => {
-                let negative = rest.first() == Some(&b'-');
-                let digits = if negative { rest.get(1..)? } else { rest };
-                let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
-                let (count, after) = digits.split_at_checked(length)?;
-                let count = crate::number::parse_i64(count).ok()?;
-                epoch = Some(if negative { -count } else { count });
-                rest = after;
-            }
-            Item::Rest if rest.is_empty() => return None,
-            Item::Rest => rest = b"",
+            Item::Epoch => self.epoch = Some(self.seconds()?),
+            Item::Rest if self.rest.is_empty() => return None,
+            Item::Rest => self.rest = b"",
         }
+        Some(())
     }
-    if !rest.is_empty() {
-        return None;
+
+    /// Takes AM or PM, in any case; whether it is the latter.
+    fn is_afternoon(&mut self) -> Option<bool> {
+        let (letters, after) = self.rest.split_at_checked(2)?;
+        let afternoon = letters.eq_ignore_ascii_case(b"pm");
+        if !afternoon && !letters.eq_ignore_ascii_case(b"am") {
+            return None;
+        }
+        self.rest = after;
+        Some(afternoon)
     }
-    if let Some(seconds) = epoch {
-        // What has too many digits is beyond all times.
-        let micros = seconds.saturating_mul(1_000_000).saturating_add(i64::from(civil.micros));
-        return Some((Moment::Instant(micros), cut));
+
+    /// Takes one of `points` and the digits behind it, if it is there.
+    #[inline]
+    fn fraction_behind(&mut self, points: &[u8]) -> Option<()> {
+        if let Some((_, after)) = self.rest.split_first().filter(|(first, _)| points.contains(first)) {
+            self.rest = after;
+            (self.civil.micros, self.cut) = fraction(&mut self.rest, 1, usize::MAX)?;
+        }
+        Some(())
     }
-    if let Some(afternoon) = half {
-        civil.hour = civil.hour % 12 + if afternoon { 12 } else { 0 };
+
+    /// Takes a whole number, which may be negative.
+    fn seconds(&mut self) -> Option<i64> {
+        let negative = self.rest.first() == Some(&b'-');
+        let digits = if negative { self.rest.get(1..)? } else { self.rest };
+        let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (count, after) = digits.split_at_checked(length)?;
+        let count = crate::number::parse_i64(count).ok()?;
+        self.rest = after;
+        Some(if negative { -count } else { count })
     }
-    Some((Moment::Civil(civil, offset), cut))
+
+    fn finish(mut self) -> Option<(Moment, bool)> {
+        if !self.rest.is_empty() {
+            return None;
+        }
+        if let Some(seconds) = self.epoch {
+            // What has too many digits is beyond all times.
+            let micros = seconds.saturating_mul(1_000_000).saturating_add(i64::from(self.civil.micros));
+            return Some((Moment::Instant(micros), self.cut));
+        }
+        if let Some(afternoon) = self.half {
+            self.civil.hour = self.civil.hour % 12 + if afternoon { 12 } else { 0 };
+        }
+        Some((Moment::Civil(self.civil, self.offset), self.cut))
+    }
 }
 
 /// Takes at least `least` and at most `most` digits.
@@ -375,7 +414,7 @@ fn fraction(rest: &mut &[u8], least: usize, most: usize) -> Option<(u32, bool)> 
     Some((micros, taken.iter().skip(6).any(|digit| *digit != b'0')))
 }
 
-/// Seconds east of UTC.
+/// Takes an offset from UTC, in seconds east of it.
 fn zone_offset(rest: &mut &[u8]) -> Option<i32> {
     let (sign, after) = rest.split_first()?;
     *rest = after;

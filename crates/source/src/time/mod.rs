@@ -1,4 +1,5 @@
-//! Parses times and dates from bytes: formats are compiled once, zone lookups are cached.
+//! Parses times and dates from bytes. Formats are compiled once (`format`), those of fixed width are read in words (`fixed`), and
+//! lookups of zones are cached (`zone`). Times are microseconds since the epoch, in UTC.
 
 mod civil;
 mod fixed;
@@ -29,7 +30,7 @@ pub(crate) use stamp::{Remarks, Stamp, TimeFault};
 /// The form of times in rejects: what is expected, with an example.
 const RFC_3339: &str = "RFC 3339, such as 2026-01-31T18:30:00Z";
 
-/// The time format of a column.
+/// How the times or days of a column are read: its format and its zone.
 #[derive(Debug)]
 pub(crate) struct TimeRule {
     written: String,
@@ -46,7 +47,7 @@ enum Shape {
     Items(Vec<Item>),
 }
 
-/// The caches of one column.
+/// What was found for the last values of a column: telemetry repeats its times.
 #[derive(Default)]
 pub(crate) struct Clock {
     last: Option<(usize, Words, i64)>,
@@ -76,7 +77,7 @@ impl TimeRule {
         }
     }
 
-    /// The rule of a date column.
+    /// The rule of a date column, whose format is `%Y-%m-%d` by default.
     pub fn date(format: Option<&str>, is_old: bool) -> Result<Self, FormatFault> {
         Self::declared(format.unwrap_or("%Y-%m-%d"), None, is_old)
     }
@@ -96,7 +97,7 @@ impl TimeRule {
         Ok(Self { written: text.to_owned(), shape: Shape::Items(items), fixed, zone, is_old })
     }
 
-    /// The format, for messages.
+    /// The format as it is declared, for messages.
     pub fn written(&self) -> &str {
         &self.written
     }
@@ -127,7 +128,7 @@ impl TimeRule {
         }
     }
 
-    /// Converts local microseconds to UTC.
+    /// Converts microseconds of the column's zone to UTC.
     #[inline(always)]
     pub fn local(&self, local: i64, clock: &mut Clock) -> Result<Stamp, TimeFault> {
         let Some(zone) = self.zone else { return Stamp::at(local).within() };
@@ -137,7 +138,7 @@ impl TimeRule {
         Stamp { repeated, ..Stamp::at(local - i64::from(offset) * SECOND) }.within()
     }
 
-    /// Parses a field.
+    /// Parses a field without surrounding blanks, in any form that the format allows.
     pub fn stamp(&self, text: &[u8], clock: &mut Clock) -> Result<Stamp, TimeFault> {
         match &self.shape {
             Shape::Epoch(unit) => match number::parse_i64(text) {
@@ -204,7 +205,7 @@ impl TimeRule {
         None
     }
 
-    /// As [`Self::short_micros`], in days.
+    /// As [`Self::short_micros`] of a date column, in days since the epoch.
     #[inline]
     pub fn short_days(&self, rest: &[u8], length: usize, clock: &mut Clock) -> Option<i32> {
         let fixed = self.fixed.first().filter(|fixed| fixed.width() == length)?;

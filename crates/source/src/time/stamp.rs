@@ -12,18 +12,18 @@ pub(crate) enum TimeFault {
     Form,
     /// Does not exist in this zone, because the clocks go forward.
     Skipped(Tz),
-    /// Outside [`TIMESTAMP_RANGE`].
+    /// Outside [`TIMESTAMP_RANGE`], so that queries could not work with it.
     Range,
 }
 
-/// A parsed time.
+/// A parsed time, and what was adjusted in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// Microseconds since the epoch.
+    /// Microseconds since the epoch, in UTC.
     pub micros: i64,
     /// Its local time is ambiguous; this is the first instant.
     pub repeated: bool,
-    /// Digits beyond the microsecond were truncated.
+    /// Digits beyond the microsecond were truncated that are not 0.
     pub cut: bool,
 }
 
@@ -58,7 +58,7 @@ impl AddAssign for TimeCounts {
     }
 }
 
-/// The rows of adjusted times, ascending.
+/// The rows of a column whose times were adjusted, in ascending order.
 #[derive(Debug, Default)]
 pub(crate) struct Remarks {
     repeated: Vec<u32>,
@@ -75,7 +75,6 @@ impl Remarks {
         }
     }
 
-    /// Removes all rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         for list in [&mut self.repeated, &mut self.cut] {
             while list.last().is_some_and(|row| *row as usize >= rows) {

@@ -40,14 +40,18 @@ impl ZoneCache {
 
 /// The offset that holds without doubt over the whole span from `start`.
 fn constant(zone: Tz, start: i64) -> Option<i32> {
-    let single = |local| match look_up(zone, local)? {
-        LocalOffset::Unique(offset) => Some(offset),
-        _ => None,
-    };
-    let first = single(start)?;
+    let first = unique(zone, start)?;
     let steps = (1..=SPAN / STEP).map(|step| start + step * STEP);
     // The second before each step too: a change may begin right on it.
-    steps.flat_map(|at| [at - 1, at]).all(|at| single(at) == Some(first)).then_some(first)
+    steps.flat_map(|at| [at - 1, at]).all(|at| unique(zone, at) == Some(first)).then_some(first)
+}
+
+/// The offset of a local time that is there once.
+fn unique(zone: Tz, local: i64) -> Option<i32> {
+    match look_up(zone, local)? {
+        LocalOffset::Unique(offset) => Some(offset),
+        _ => None,
+    }
 }
 
 fn look_up(zone: Tz, local: i64) -> Option<LocalOffset> {

@@ -44,7 +44,7 @@ const OFFSETS: [(&str, i32); 28] = [
 ];
 
 impl ZoneName {
-    /// Takes an abbreviation of letters.
+    /// Takes an abbreviation of one to five letters, in any case.
     pub fn take(rest: &mut &[u8]) -> Option<Self> {
         let length = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
         let (letters, after) = rest.split_at_checked(length).filter(|_| (1..=LONGEST).contains(&length))?;
@@ -59,7 +59,7 @@ impl ZoneName {
         self.of_zone(zone?, local).or_else(|| self.common())
     }
 
-    /// As [`Self::offset`] without a zone.
+    /// As [`Self::offset`] without a zone: as it is commonly used.
     pub fn common(self) -> Option<i32> {
         OFFSETS.iter().find(|(name, _)| self.is(name)).map(|(_, hours)| hours * HOUR)
     }

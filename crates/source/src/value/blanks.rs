@@ -5,7 +5,7 @@ fn is_blank(letter: char) -> bool {
     letter.is_whitespace() || matches!(letter, '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}')
 }
 
-/// The text without surrounding blanks.
+/// The text without the blanks around it.
 pub(crate) fn trimmed_text(text: &str) -> &str {
     text.trim_matches(is_blank)
 }
@@ -13,8 +13,8 @@ pub(crate) fn trimmed_text(text: &str) -> &str {
 /// The field without surrounding blanks. Bytes that are not UTF-8 are no blanks.
 #[inline]
 pub(crate) fn trimmed(text: &[u8]) -> &[u8] {
-    let solid = |byte: Option<&u8>| byte.is_none_or(|byte| (b'!'..=b'~').contains(byte));
-    if solid(text.first()) && solid(text.last()) {
+    // Most fields begin and end with a visible letter of ASCII.
+    if [text.first(), text.last()].into_iter().all(|byte| byte.is_none_or(|byte| (b'!'..=b'~').contains(byte))) {
         return text;
     }
     match std::str::from_utf8(text) {
@@ -24,11 +24,11 @@ pub(crate) fn trimmed(text: &[u8]) -> &[u8] {
 }
 
 /// As [`trimmed`] for inputs of the first reader version: blanks and tabs.
-pub(crate) fn trimmed_of_ascii(text: &[u8]) -> &[u8] {
-    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    let Some(start) = text.iter().position(|byte| !is_blank(byte)) else { return &[] };
-    let end = text.iter().rposition(|byte| !is_blank(byte)).map_or(text.len(), |last| last + 1);
-    text.get(start..end).unwrap_or_default()
+pub(crate) fn trimmed_of_ascii(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = text {
+        text = rest;
+    }
+    text
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Builders of typed columns from byte slices.
+//! Builders of typed columns from byte slices: by the complete parsers, or word by word where fields are short and plain.
 
 use std::sync::Arc;
 
@@ -27,21 +27,20 @@ enum Values {
     Date(Vec<i32>),
 }
 
-/// A column under construction.
+/// A column under construction, whose fields are appended row by row.
 pub(crate) struct ColumnBuilder<'p> {
     plan: &'p ColumnPlan,
     values: Values,
     /// Rows that are null, ascending: most columns have none.
     nulls: Vec<u32>,
-    /// Rows whose times were adjusted.
     remarks: Remarks,
     clock: Clock,
-    /// A number in plain notation.
+    /// The number that is being read, in plain notation; kept for its room.
     buffer: Vec<u8>,
 }
 
 impl<'p> ColumnBuilder<'p> {
-    /// A column with room for `rows`.
+    /// A column of the plan's type with room for `rows`.
     pub fn new(plan: &'p ColumnPlan, rows: usize) -> Self {
         let values = match plan.kind {
             FieldType::UInt64 => Values::UInt64(Vec::with_capacity(rows)),
@@ -57,6 +56,7 @@ impl<'p> ColumnBuilder<'p> {
             FieldType::Timestamp => Values::Timestamp(Vec::with_capacity(rows)),
             FieldType::Date => Values::Date(Vec::with_capacity(rows)),
         };
+
         Self {
             plan,
             values,
@@ -79,7 +79,6 @@ impl<'p> ColumnBuilder<'p> {
         }
     }
 
-    /// Removes all rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         match &mut self.values {
             Values::UInt64(values) => values.truncate(rows),
@@ -143,6 +142,7 @@ impl<'p> ColumnBuilder<'p> {
         let plan = self.plan;
         let point = plan.notation.point;
         let number = |fault| plan.reason(fault, text);
+
         match (&mut self.values, &plan.time) {
             (Values::UInt64(values), _) => {
                 values.push(number::parse_u64(plan.notation.plain(text, &mut self.buffer)).map_err(number)?);
@@ -212,6 +212,7 @@ impl<'p> ColumnBuilder<'p> {
         if !plan.short {
             return fields.next();
         }
+
         let (point, clock) = (plan.notation.point, &mut self.clock);
         match (&mut self.values, &plan.time) {
             (Values::UInt64(values), _) => extend(values, fields, number::short_u64),
@@ -242,7 +243,7 @@ impl<'p> ColumnBuilder<'p> {
         std::mem::take(&mut self.remarks)
     }
 
-    /// The finished array.
+    /// The finished column. The decimals of a plan are within its precision.
     pub fn finish(self) -> Result<ArrayRef, ArrowError> {
         let rows = self.len();
         let nulls = (!self.nulls.is_empty()).then(|| {
@@ -254,6 +255,7 @@ impl<'p> ColumnBuilder<'p> {
             }
             NullBuffer::from(valid)
         });
+
         Ok(match self.values {
             Values::UInt64(values) => Arc::new(UInt64Array::try_new(values.into(), nulls)?),
             Values::Int64(values) => Arc::new(Int64Array::try_new(values.into(), nulls)?),

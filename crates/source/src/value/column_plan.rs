@@ -1,4 +1,4 @@
-//! The plan of a column: type, null markers, time format.
+//! The plan of a column: type, null markers, notation of numbers, time format.
 
 use tidetable_layout::FieldType;
 
@@ -11,17 +11,16 @@ use crate::time::{TimeFault, TimeRule};
 use crate::value::blanks::{trimmed, trimmed_of_ascii, trimmed_text};
 use crate::value::notation::Notation;
 
-/// How one declared column is read.
+/// How one declared column is read, in files of all formats.
 #[derive(Debug)]
 pub(crate) struct ColumnPlan {
     pub name: String,
     pub kind: FieldType,
-    /// Of Timestamp and Date columns.
+    /// How times are read, of Timestamp and Date columns.
     pub time: Option<TimeRule>,
-    /// Null markers except the empty one.
+    /// Null markers except the empty one, which `empty_is_null` stands for.
     pub(crate) nulls: Vec<Vec<u8>>,
     empty_is_null: bool,
-    /// How its numbers are written.
     pub notation: Notation,
     /// The null markers that are numbers, of numeric columns: equal numbers are null, however they are written.
     pub null_numbers: Vec<Exact>,
@@ -29,7 +28,7 @@ pub(crate) struct ColumnPlan {
     pub rejects_nan: bool,
     /// Whether a field in a short form is certainly a value: no null marker looks like one (such as -999).
     pub short: bool,
-    /// The reading rules of the file.
+    /// The reading rules of the file, which decide what its fields mean.
     pub reader: ReaderVersion,
 }
 
@@ -47,40 +46,42 @@ impl ColumnPlan {
             format: format.unwrap_or_default().to_owned(),
             fault,
         })?;
+
         let decimal_comma = column.decimal_comma.unwrap_or(spec.csv.decimal_comma);
         let point = if decimal_comma { b',' } else { b'.' };
         let notation = Notation { point, thousands: column.thousands, unicode_minus: !is_old };
+
         let is_text = column.kind == FieldType::Text;
-        let markers: Vec<&str> =
+        let mut markers: Vec<&str> =
             spec.csv.null.iter().map(|marker| if is_text { marker } else { trimmed_text(marker) }).collect();
+        let empty_is_null = markers.contains(&"");
+        markers.retain(|marker| !marker.is_empty());
         let is_number = matches!(
             column.kind,
             FieldType::UInt64 | FieldType::Int64 | FieldType::Float64 | FieldType::Decimal { .. }
         );
-        let is_number = is_number && !is_old;
-        let number = |marker: &&str| {
+        let mut null_numbers = Vec::new();
+        for marker in markers.iter().filter(|_| is_number && !is_old) {
             // A marker may be written with a point although the values have a comma.
-            notation.exact(marker.as_bytes()).or_else(|| Exact::parse(marker.as_bytes(), b'.'))
-        };
+            let number = notation.exact(marker.as_bytes()).or_else(|| Exact::parse(marker.as_bytes(), b'.'));
+            null_numbers.extend(number);
+        }
+
         Ok(Self {
             name: column.name.clone(),
             kind: column.kind,
             time,
-            nulls: markers
-                .iter()
-                .filter(|marker| !marker.is_empty())
-                .map(|marker| marker.as_bytes().to_vec())
-                .collect(),
-            empty_is_null: markers.iter().any(|marker| marker.is_empty()),
+            nulls: markers.iter().map(|marker| marker.as_bytes().to_vec()).collect(),
+            empty_is_null,
             notation,
-            null_numbers: if is_number { markers.iter().filter_map(number).collect() } else { Vec::new() },
+            null_numbers,
             rejects_nan: spec.rejects_nan || is_old,
             short: false,
             reader,
         })
     }
 
-    /// The field without surrounding blanks.
+    /// The field without the blanks around it, by the rules of the reader.
     #[inline]
     pub fn trimmed<'a>(&self, text: &'a [u8]) -> &'a [u8] {
         if self.reader.reads_more_values() { trimmed(text) } else { trimmed_of_ascii(text) }

@@ -1,4 +1,4 @@
-//! The bytes of a field.
+//! The bytes of a field: where its delimiter is.
 
 use crate::number;
 

@@ -7,13 +7,13 @@ use wide::u8x32;
 
 /// Bytes of rows that are scanned together, so that they are still cached when their values are parsed.
 const SPAN: usize = 64 << 10;
-/// Bytes that are compared at once.
+/// Bytes that are compared at once, in one vector.
 const BLOCK: usize = 32;
 
 /// Rows of one width that lie behind each other.
 #[derive(Debug, Default)]
 pub(crate) struct Fields {
-    /// Where the first row starts.
+    /// Where the first row starts, as an offset.
     start: usize,
     /// For each field of each row where the delimiter or line end behind it is.
     ends: Vec<u32>,
@@ -21,7 +21,7 @@ pub(crate) struct Fields {
     rows: usize,
 }
 
-/// One field of all rows.
+/// One field of the first `rows` rows, in place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slices<'a> {
     bytes: &'a [u8],
@@ -38,6 +38,7 @@ impl Fields {
         self.ends.clear();
         let rest = bytes.get(start..).unwrap_or_default();
         let (mut fields, mut row, mut block) = (0, 0, 0);
+
         'rows: while block < rest.len() {
             let (mut hits, line_ends) = hits(rest.get(block..).unwrap_or_default(), delimiter);
             while hits != 0 {
@@ -52,6 +53,7 @@ impl Fields {
                     }
                     continue;
                 }
+
                 let blank = matches!(rest.get(row), Some(b'\n' | b'\r'));
                 if fields != width || blank {
                     break 'rows;
@@ -64,11 +66,12 @@ impl Fields {
             }
             block += BLOCK;
         }
+
         self.ends.truncate(self.rows * width);
         row < rest.len() && self.rows < most && row < SPAN
     }
 
-    /// How many rows there are.
+    /// How many whole rows were found.
     pub fn rows(&self) -> usize {
         self.rows
     }

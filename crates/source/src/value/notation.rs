@@ -9,10 +9,10 @@ const MINUS: &[u8] = "\u{2212}".as_bytes();
 /// How numbers of a column are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Notation {
-    /// The decimal separator: `.` or `,`.
+    /// The separator before the fraction: `.` or `,`.
     pub point: u8,
     pub thousands: Option<Thousands>,
-    /// Whether U+2212 is a minus.
+    /// Whether U+2212 is read as a minus, too.
     pub unicode_minus: bool,
 }
 
@@ -46,6 +46,7 @@ impl Notation {
         let (whole, fraction) = text.split_at_checked(whole_length)?;
         let unsigned = whole.strip_prefix(['-', '+']).unwrap_or(whole);
         buffer.extend_from_slice(whole.as_bytes().get(..whole.len() - unsigned.len())?);
+
         let mut groups = unsigned.split(|letter| thousands.is(letter));
         let first = groups.next()?;
         buffer.extend_from_slice(first.as_bytes());
@@ -57,6 +58,7 @@ impl Notation {
             buffer.extend_from_slice(group.as_bytes());
             is_grouped = true;
         }
+
         if is_grouped && (!(1..=3).contains(&first.len()) || first.starts_with('0')) {
             return None;
         }

@@ -24,10 +24,10 @@ const FEWEST_LINES: usize = 8;
 const LARGEST_HEAD: usize = 32 << 20;
 /// Records (of 1,000) as wide as the first; with fewer, the header may be elsewhere.
 const FEW_ALIKE: usize = 400;
-/// In the order of preference.
+/// Delimiters that are tried, in the order of preference.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
-/// How a file starts.
+/// How a file of delimited text starts.
 pub(super) struct Head {
     pub csv: CsvOptions,
     pub names: Vec<String>,
@@ -35,6 +35,7 @@ pub(super) struct Head {
     pub encoding: &'static str,
 }
 
+/// Reads the first lines of the file at `path`, and finds its dialect and the names of its columns.
 pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, SampleError> {
     let mut bytes = Vec::new();
     let mut decoded = Decoded::new(path.to_owned(), from)?;
@@ -43,6 +44,7 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
         let wanted = bytes.len();
         whole = decoded.append(&mut bytes, wanted)? < wanted;
     }
+
     if let Some(format) = Foreign::of(&bytes) {
         return Err(SourceError::Foreign { path: path.to_owned(), format }.into());
     }
@@ -56,19 +58,8 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
     if !bytes.contains(&b'\n') && bytes.contains(&b'\r') {
         decoded.take_returns_as_line_ends(&mut bytes)?;
     }
-    let comment = comment(&bytes);
-    let declared = declared_delimiter(&bytes);
-    let mut start = start(&bytes, whole, comment, declared);
-    let mut skip: u64 = 0;
-    if let Start::Preamble { line } = start {
-        let behind = preamble::behind(&bytes, line);
-        // Units follow the names of TOA5.
-        if !preamble::is_toa5(&bytes, line)
-            && let found @ Start::Header { .. } = self::start(behind, whole, comment, declared)
-        {
-            (start, skip) = (found, line.saturating_sub(1));
-        }
-    }
+
+    let (skip, start) = start_behind_preamble(&bytes, whole);
     let (csv, header) = match start {
         Start::Header { csv, names } => (csv, names),
         Start::Preamble { line } => return Err(preamble::error(path, line, &bytes)),
@@ -79,13 +70,29 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
     Ok(Head { csv: CsvOptions { skip, ..csv }, names, encoding })
 }
 
-/// What the first lines are.
+/// How many lines stand before the header, if they can be skipped, and what follows them.
+fn start_behind_preamble(bytes: &[u8], whole: bool) -> (u64, Start) {
+    let comment = comment(bytes);
+    let declared = declared_delimiter(bytes);
+    let first = start(bytes, whole, comment, declared);
+
+    // Units follow the names of TOA5.
+    if let Start::Preamble { line } = first
+        && !preamble::is_toa5(bytes, line)
+        && let found @ Start::Header { .. } = start(preamble::behind(bytes, line), whole, comment, declared)
+    {
+        return (line.saturating_sub(1), found);
+    }
+    (0, first)
+}
+
+/// What the first lines of a text are.
 enum Start {
     /// The names of columns, and values below them.
     Header { csv: CsvOptions, names: Vec<Vec<u8>> },
     /// Other lines than those of the table, whose header is on `line`, from 1.
     Preamble { line: u64 },
-    /// Nothing separates columns.
+    /// No delimiter separates columns.
     OneColumn,
 }
 
@@ -141,8 +148,8 @@ fn with_quotes(csv: CsvOptions, bytes: &[u8], whole: bool) -> (CsvOptions, Vec<H
 
 /// Whether all names of the header are in single quotes.
 fn is_single_quoted(records: &[HeadRecord]) -> bool {
-    let is_quoted = |field: &Vec<u8>| field.len() > 2 && field.starts_with(b"'") && field.ends_with(b"'");
-    records.first().is_some_and(|header| header.fields.len() > 1 && header.fields.iter().all(is_quoted))
+    let Some(HeadRecord { fields, .. }) = records.first() else { return false };
+    fields.len() > 1 && fields.iter().all(|field| field.len() > 2 && field.starts_with(b"'") && field.ends_with(b"'"))
 }
 
 /// `#`, where lines before the header start so.
@@ -153,12 +160,13 @@ fn comment(bytes: &[u8]) -> Option<u8> {
     if first.starts_with(b"#group,") || first.starts_with(b"#datatype,") || first.starts_with(b"#default,") {
         return Some(b'#');
     }
-    let fields = |line: &[u8]| {
-        let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
-        DELIMITERS.map(count)
-    };
     // A header may start with `#` too: it has as many fields as what follows.
-    (first.starts_with(b"#") && fields(first) != fields(header)).then_some(b'#')
+    (first.starts_with(b"#") && delimiters_in(first) != delimiters_in(header)).then_some(b'#')
+}
+
+/// How often each of the delimiters is in a line.
+fn delimiters_in(line: &[u8]) -> [usize; DELIMITERS.len()] {
+    DELIMITERS.map(|delimiter| line.iter().filter(|byte| **byte == delimiter).count())
 }
 
 /// How many records are read as they are hardly meant: a quote is never closed, or text follows its closing quote, or there are
@@ -185,7 +193,7 @@ fn untidy(csv: &CsvOptions, bytes: &[u8], whole: bool, width: usize) -> usize {
     untidy
 }
 
-/// The first records.
+/// The first records of a text, without blank lines and comments.
 fn records(csv: &CsvOptions, bytes: &[u8], whole: bool) -> Vec<HeadRecord> {
     let dialect = Dialect::new(csv, ReaderVersion::CURRENT);
     let (mut spans, mut scratch): (Vec<Span>, Vec<u8>) = (Vec::new(), Vec::new());
@@ -197,6 +205,7 @@ fn records(csv: &CsvOptions, bytes: &[u8], whole: bool) -> Vec<HeadRecord> {
             Scan::Open { resume, .. } => resume,
             Scan::More => break,
         };
+
         let lines = bytes.get(at..end).unwrap_or_default();
         let record = dialect.body(lines);
         let first_line = line;
@@ -205,6 +214,7 @@ fn records(csv: &CsvOptions, bytes: &[u8], whole: bool) -> Vec<HeadRecord> {
         if record.is_empty() || dialect.is_comment(record) || is_separator_line(record) {
             continue;
         }
+
         split(&dialect, record, &mut spans, &mut scratch);
         let fields = spans.iter().map(|span| span.of(record, &scratch).to_vec()).collect();
         records.push(HeadRecord { line: first_line, fields });

@@ -1,5 +1,8 @@
 //! What stands in front of the header, and how text is encoded.
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
 use memchr::memchr_iter;
 
 use crate::csv::is_separator_line;
@@ -13,7 +16,7 @@ const FEWEST: usize = 2;
 
 /// A record of the beginning of a file.
 pub(in crate::sample) struct HeadRecord {
-    /// Its line, from 1.
+    /// Its line in the file, from 1.
     pub line: u64,
     pub fields: Vec<Vec<u8>>,
 }
@@ -29,22 +32,28 @@ pub(in crate::sample) fn declared_delimiter(bytes: &[u8]) -> Option<u8> {
 /// The header of a table behind other lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sample) struct HeaderLine {
-    /// Its line, from 1.
+    /// The line of the header, from 1.
     pub line: u64,
-    /// Records with as many fields.
+    /// Records with as many fields as the header.
     pub records: usize,
 }
 
 /// The header, if the first records have other numbers of fields than most.
 pub(in crate::sample) fn header_line(records: &[HeadRecord]) -> Option<HeaderLine> {
-    let widths: Vec<usize> = records.iter().map(|record| record.fields.len()).collect();
-    let count = |width: usize| widths.iter().filter(|other| **other == width).count();
-    let width = widths.iter().copied().filter(|width| *width > 1).max_by_key(|width| count(*width))?;
-    if widths.first() == Some(&width) || count(width) < FEWEST || count(width) * 100 < widths.len() * ALIKE {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for record in records {
+        *counts.entry(record.fields.len()).or_default() += 1;
+    }
+    let width = records.iter().map(|record| record.fields.len()).filter(|width| *width > 1);
+    let width = width.max_by_key(|width| counts.get(width))?;
+    let count = counts.get(&width).copied().unwrap_or_default();
+
+    let is_first = records.first().is_some_and(|first| first.fields.len() == width);
+    if is_first || count < FEWEST || count * 100 < records.len() * ALIKE {
         return None;
     }
     let header = records.iter().find(|record| record.fields.len() == width)?;
-    Some(HeaderLine { line: header.line, records: count(width) })
+    Some(HeaderLine { line: header.line, records: count })
 }
 
 /// The bytes from `line` on, which is counted from 1.
@@ -82,16 +91,20 @@ pub(in crate::sample) fn encoding(bytes: &[u8]) -> &'static str {
     if whole > broken {
         return "utf-8 -c";
     }
-    let runs = || bytes.split(u8::is_ascii).filter(|run| !run.is_empty());
-    let has = |range: std::ops::RangeInclusive<u8>| bytes.iter().any(|byte| range.contains(byte));
-    if is_shift_jis(bytes) && has(0x81..=0x9F) {
+
+    if is_shift_jis(bytes) && has_byte(bytes, 0x81..=0x9F) {
         return "SHIFT_JIS";
     }
     // Letters of Western Europe stand alone or in odd numbers somewhere; characters of two bytes never do.
-    if runs().count() > 1 && runs().all(|run| run.len() % 2 == 0) && !has(0x80..=0xA0) {
+    let mut runs = bytes.split(u8::is_ascii).filter(|run| !run.is_empty());
+    if runs.clone().count() > 1 && runs.all(|run| run.len() % 2 == 0) && !has_byte(bytes, 0x80..=0xA0) {
         return "GB18030";
     }
-    if has(0x80..=0x9F) { "CP1252" } else { "latin1" }
+    if has_byte(bytes, 0x80..=0x9F) { "CP1252" } else { "latin1" }
+}
+
+fn has_byte(bytes: &[u8], range: RangeInclusive<u8>) -> bool {
+    bytes.iter().any(|byte| range.contains(byte))
 }
 
 /// Whether all bytes are ASCII, half-width letters, or pairs of Shift-JIS, and there is such a pair.

@@ -12,13 +12,14 @@ pub(in crate::sample) fn take_idle(
     spec: &mut SourceSpec,
     batches: &[RecordBatch],
 ) -> Vec<String> {
-    let is_idle = |name: &String| {
-        let columns = batches.iter().filter_map(|batch| batch.column_by_name(name)?.as_string_opt::<i32>());
-        columns.clone().all(is_empty) || columns.clone().all(are_row_numbers)
-    };
-    let idle: Vec<String> = unnamed.extract_if(.., |name| is_idle(name)).collect();
+    let idle: Vec<String> = unnamed.extract_if(.., |name| is_idle(name, batches)).collect();
     spec.columns.retain(|column| !idle.contains(&column.name));
     idle
+}
+
+fn is_idle(name: &str, batches: &[RecordBatch]) -> bool {
+    let mut columns = batches.iter().filter_map(|batch| batch.column_by_name(name)?.as_string_opt::<i32>());
+    columns.clone().all(is_empty) || columns.all(are_row_numbers)
 }
 
 fn is_empty(values: &StringArray) -> bool {

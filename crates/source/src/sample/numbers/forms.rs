@@ -17,13 +17,13 @@ const CODE_DIGITS: usize = 8;
 /// The forms of the numbers of a column.
 #[derive(Debug, Default)]
 pub(in crate::sample) struct Forms {
-    /// `007`
+    /// Whether one has zeros in front, as in `007`.
     zeros_in_front: bool,
-    /// `+4917012345670`
+    /// Whether one is a code with a sign, such as `+4917012345670`.
     is_code: bool,
     exponent: bool,
     point: bool,
-    /// `1.50`
+    /// Whether one has zeros at the end of its fraction, as in `1.50`.
     zeros_behind: bool,
     above_i64: bool,
     whole: usize,
@@ -57,6 +57,10 @@ pub(in crate::sample) fn is_number(value: &str, notation: Notation) -> bool {
     std::str::from_utf8(plain).is_ok_and(|plain| Forms::default().add(plain, char::from(notation.point)).is_some())
 }
 
+fn are_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 impl Forms {
     /// The type that gives the numbers back as they are written; `None` for codes, which a number would change.
     pub fn kind(&self) -> Option<FieldType> {
@@ -64,6 +68,7 @@ impl Forms {
         if is_whole && self.zeros_in_front || self.is_code {
             return None;
         }
+
         if is_whole {
             return match self.whole {
                 0..=19 if self.above_i64 => Some(FieldType::UInt64),
@@ -72,6 +77,7 @@ impl Forms {
                 _ => None,
             };
         }
+
         let alike = self.least_scale == self.most_scale;
         let short = self.most_scale <= LONGEST_SCALE && self.whole <= LONGEST_WHOLE;
         // A float prints its shortest form: where zeros stand behind, only a decimal gives them back.
@@ -85,6 +91,7 @@ impl Forms {
         Some(FieldType::Float64)
     }
 
+    /// Adds the forms of a number without separators; `None` if it is no number.
     pub fn add(&mut self, value: &str, point: char) -> Option<()> {
         let unsigned = value.strip_prefix(['-', '+']).unwrap_or(value);
         let (number, exponent) = match unsigned.split_once(['e', 'E']) {
@@ -95,15 +102,15 @@ impl Forms {
             Some((whole, fraction)) => (whole, Some(fraction)),
             None => (number, None),
         };
-        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let exponent_fits = exponent.is_none_or(|text| {
             let text = text.strip_prefix(['-', '+']).unwrap_or(text);
-            !text.is_empty() && digits(text)
+            !text.is_empty() && are_digits(text)
         });
         let any = !whole.is_empty() || fraction.is_some_and(|fraction| !fraction.is_empty());
-        if !digits(whole) || !fraction.is_none_or(digits) || !exponent_fits || !any {
+        if !are_digits(whole) || !fraction.is_none_or(are_digits) || !exponent_fits || !any {
             return None;
         }
+
         let zeros_in_front = whole.len() > 1 && whole.starts_with('0');
         let has_plus = value.starts_with('+');
         self.zeros_in_front |= zeros_in_front;
@@ -112,10 +119,12 @@ impl Forms {
         self.point |= fraction.is_some();
         self.zeros_behind |= fraction.is_some_and(|fraction| fraction.ends_with('0'));
         self.above_i64 |= exponent.is_none() && whole.len() >= 19 && value.parse::<i64>().is_err();
+
         self.whole = self.whole.max(whole.len());
         let scale = fraction.map_or(0, str::len);
         self.least_scale = self.least_scale.min(scale);
         self.most_scale = self.most_scale.max(scale);
+
         let is_bare = whole.is_empty() || fraction.is_some_and(str::is_empty);
         if self.rewritten.is_none() && (zeros_in_front || has_plus || exponent.is_some() || is_bare) {
             self.rewritten = Some(value.to_owned());

@@ -21,7 +21,7 @@ pub(in crate::sample) struct Found {
     pub also: Option<Notation>,
 }
 
-/// The notation of a file's numbers.
+/// The notation of the numbers of a file where columns do not say.
 pub(in crate::sample) fn of_file(csv: &CsvOptions) -> Notation {
     plain(if csv.decimal_comma { b',' } else { b'.' })
 }
@@ -46,21 +46,22 @@ pub(in crate::sample) fn of_values(values: &[&str], csv: &CsvOptions) -> Found {
     if file_misfits == 0 && misfits(values, file) == 0 {
         return Found { notation: file, also: None };
     }
-    let grouped = |point: Notation, thousands| Notation { thousands: Some(thousands), ..point };
-    let (point, comma) = (plain(b'.'), plain(b','));
-    let mut candidates = vec![
-        file,
-        other,
-        grouped(point, Thousands::Comma),
-        grouped(comma, Thousands::Point),
-        grouped(file, Thousands::Blank),
-        grouped(other, Thousands::Blank),
-        grouped(file, Thousands::Apostrophe),
-    ];
+
+    let mut candidates = vec![file, other];
+    for (notation, thousands) in [
+        (plain(b'.'), Thousands::Comma),
+        (plain(b','), Thousands::Point),
+        (file, Thousands::Blank),
+        (other, Thousands::Blank),
+        (file, Thousands::Apostrophe),
+    ] {
+        candidates.push(Notation { thousands: Some(thousands), ..notation });
+    }
     candidates.retain(|notation| misfits(first, *notation) * 2 <= first.len());
     candidates.retain(|notation| notation.thousands.is_none() || agrees(values, *notation));
     let counted: Vec<(usize, Notation)> =
         candidates.into_iter().map(|notation| (misfits(values, notation), notation)).collect();
+
     // Of equals the first.
     let Some((least, best)) = counted.iter().copied().min_by_key(|(misfits, _)| *misfits) else {
         return Found { notation: file, also: None };

@@ -4,13 +4,12 @@ use crate::value::blanks::trimmed_text;
 
 /// Signs of currencies, which stand before a number.
 const CURRENCIES: &str = "$€£¥₹₩₽";
-/// Most characters of a unit.
+/// Most characters of a unit: what is longer is a text with a number in it.
 const LONGEST: usize = 8;
 
 /// What all values of a column have before or behind a number in plain form, if it is a unit. Codes such as `12A` have none.
 pub(in crate::sample) fn unit_of<'a>(mut values: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
     let first = values.clone().next()?;
-    let is_of_number = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.');
     let before = first.split(is_of_number).next()?;
     let behind = first.rsplit(|c: char| c.is_ascii_digit()).next()?;
     let is_currency = !before.is_empty() && before.chars().all(|c| CURRENCIES.contains(c) || c == ' ');
@@ -23,14 +22,16 @@ pub(in crate::sample) fn unit_of<'a>(mut values: impl Iterator<Item = &'a str> +
         return None;
     }
 
-    let number_of = |value: &'a str| value.strip_prefix(before)?.strip_suffix(behind);
-    let is_number = |value| {
-        number_of(value).is_some_and(|number| {
-            !number.is_empty() && number.chars().all(is_of_number) && number.parse::<f64>().is_ok()
-        })
-    };
     let has_fraction = values.clone().any(|value| value.contains('.'));
-    (values.all(is_number) && (is_likely || has_fraction)).then(|| trimmed_text(unit).to_owned())
+    let are_numbers = values.all(|value| {
+        let number = value.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind));
+        number.is_some_and(|number| number.chars().all(is_of_number) && number.parse::<f64>().is_ok())
+    });
+    (are_numbers && (is_likely || has_fraction)).then(|| trimmed_text(unit).to_owned())
+}
+
+fn is_of_number(letter: char) -> bool {
+    letter.is_ascii_digit() || matches!(letter, '-' | '+' | '.')
 }
 
 #[cfg(test)]
