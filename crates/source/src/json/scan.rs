@@ -159,11 +159,14 @@ impl<'a> Scanner<'a> {
         let is_object = self.text.get(start) == Some(&b'{');
         self.enter()?;
         let mut is_first = true;
-        while if is_object { self.key(is_first)?.is_some() } else { self.element(is_first)? } {
+        loop {
+            let has_next = if is_object { self.key(is_first)?.is_some() } else { self.element(is_first)? };
+            if !has_next {
+                return Ok(Value { kind: Kind::Nested, range: start..self.at });
+            }
             self.value()?;
             is_first = false;
         }
-        Ok(Value { kind: Kind::Nested, range: start..self.at })
     }
 
     /// Where the next value is as it is written, a string with its quotes.

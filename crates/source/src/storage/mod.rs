@@ -336,8 +336,8 @@ impl Storage {
         held.sort_unstable_by_key(|held| (held.reader, &held.breaks, held.shape, held.size));
 
         let mut longest: Option<(u64, Growth)> = None;
-        for alike in held.chunk_by(|one, next| one.has_rules_of(next)) {
-            let found = match self.growth_of(spec, input, alike) {
+        for contents in held.chunk_by(|one, next| one.has_rules_of(next)) {
+            let found = match self.growth_of(spec, input, contents) {
                 Err(error @ (SourceError::Io { .. } | SourceError::Store { .. })) => return Err(error),
                 // Whatever else is wrong with it stops the load, which says so.
                 Err(_) => None,

@@ -1,4 +1,5 @@
-//! Calendar fields of the proleptic Gregorian calendar, and their distance from 1970-01-01.
+//! Calendar fields of the proleptic Gregorian calendar, and their distance from 1970-01-01, in years that start in March, after
+//! Hinnant, "chrono-Compatible Low-Level Date Algorithms" (2013).
 
 /// Fields as they were written; nothing is checked before [`Civil::micros`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl Civil {
         }
     }
 
-    /// Days since the epoch. Counts in years that start in March, so that the leap day is a year's last.
+    /// Days since the epoch. In years that start in March the leap day is a year's last.
     #[inline(always)]
     pub fn days(&self) -> i64 {
         // One whole cycle of the calendar earlier, so that nothing is negative.

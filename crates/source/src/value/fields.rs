@@ -1,7 +1,8 @@
 //! Where the fields of many plain rows end, found before any of them is read.
 //!
-//! Telemetry has a delimiter every few bytes. Comparing 32 bytes at once and walking over the bits takes half the time of
-//! memchr's iterator, which begins anew behind each hit (19.2 million meter readings: 0.14 against 0.27 s of one core).
+//! Telemetry has a delimiter every few bytes. Comparing 32 bytes at once and walking over the bits, as simdjson does (Langdale and
+//! Lemire, "Parsing Gigabytes of JSON per Second", 2019), takes half the time of memchr's iterator, which begins anew behind each
+//! hit (19.2 million meter readings: 0.14 against 0.27 s of one core).
 
 use wide::u8x32;
 

@@ -108,12 +108,12 @@ fn start(bytes: &[u8], whole: bool, comment: Option<u8>, declared: Option<u8>) -
         .iter()
         .filter_map(|(csv, records)| {
             let width = records.first()?.fields.len();
-            let alike = records.iter().filter(|record| record.fields.len() == width).count();
-            (width > 1).then_some((alike * 1000 / records.len(), width, csv, records))
+            let as_wide = records.iter().filter(|record| record.fields.len() == width).count();
+            (width > 1).then_some((as_wide * 1000 / records.len(), width, csv, records))
         })
         // Of equals the first.
         .reduce(|best, next| if (next.0, next.1) > (best.0, best.1) { next } else { best });
-    if best.is_none_or(|(alike, ..)| alike < FEW_ALIKE) {
+    if best.is_none_or(|(share, ..)| share < FEW_ALIKE) {
         // The delimiter that gives the most lines one number of fields: a header has no decimal commas, as its values may.
         let preambles = dialects.iter().filter_map(|(_, records)| header_line(records));
         let preamble = preambles.reduce(|best, next| if next.records > best.records { next } else { best });

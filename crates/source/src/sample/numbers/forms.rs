@@ -78,10 +78,10 @@ impl Forms {
             };
         }
 
-        let alike = self.least_scale == self.most_scale;
+        let has_one_scale = self.least_scale == self.most_scale;
         let short = self.most_scale <= LONGEST_SCALE && self.whole <= LONGEST_WHOLE;
         // A float prints its shortest form: where zeros stand behind, only a decimal gives them back.
-        if !self.exponent && short && (alike || self.zeros_behind) {
+        if !self.exponent && short && (has_one_scale || self.zeros_behind) {
             let precision = (self.whole + self.most_scale + 2).max(ROOM);
             return Some(FieldType::Decimal {
                 precision: u8::try_from(precision).ok()?,
