@@ -1,4 +1,4 @@
-//! A store for benchmarks, and loads into it.
+//! A store for benchmarks in a directory of this machine, and loads into it, each timed with its commit.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use tidetable_upkeep::compaction::{Compaction, CompactionPlan};
 
 use crate::{Result, Shape};
 
-/// Ascending ids.
+/// Ids of SSTs and commits that count up from 1, so that runs are alike.
 #[derive(Debug, Default)]
 struct Counting(AtomicU64);
 
@@ -27,7 +27,7 @@ impl Ids for Counting {
     }
 }
 
-/// A store and the files to load.
+/// A store with one table, and the files to load into it.
 #[derive(Debug)]
 pub struct Bench {
     shape: Shape,
@@ -36,20 +36,20 @@ pub struct Bench {
     storage: Storage,
     store: Store,
     ids: Counting,
-    /// Memory budget of a load, bytes.
+    /// Memory budget of a load in bytes; 512 MiB by default.
     pub memory: u64,
 }
 
-/// A committed load.
+/// A load and its commit, with what they took.
 #[derive(Debug)]
 pub struct Done {
-    /// The committed version.
+    /// The version that the commit published.
     pub version: Version,
-    /// Counts and times.
+    /// Counts of rows, cells and bytes, and times summed over cores.
     pub stats: LoadStats,
     /// Time of the load, from the first byte read to the last SST synced.
     pub load: Duration,
-    /// Time of the commit.
+    /// Time of the commit, which publishes the version durably.
     pub commit: Duration,
 }
 
@@ -77,7 +77,7 @@ impl Bench {
         self
     }
 
-    /// Sets the window of the table.
+    /// Sets the window of the table, which is a UTC day by default.
     ///
     /// # Errors
     /// Only if the shape has no layout with it.
@@ -88,32 +88,32 @@ impl Bench {
         Ok(self)
     }
 
-    /// The layout of the table.
+    /// The layout of the table, compiled for its window.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Storage of the input files.
+    /// Storage of the input files, whose patterns are relative to their folder.
     pub fn storage(&self) -> &Storage {
         &self.storage
     }
 
-    /// Ids of SSTs and commits.
+    /// Ids of SSTs and commits; each call of them gives the next.
     pub fn ids(&self) -> &dyn Ids {
         &self.ids
     }
 
-    /// The store of the table.
+    /// The store of the table, in the directory given to [`Bench::new`].
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The table.
+    /// The table of the shape, which the first load creates.
     pub fn table(&self) -> Table {
         self.store.table(&self.shape.table().name)
     }
 
-    /// The identity of the table.
+    /// The identity of the table, as a job of the name `bench` declares it.
     pub fn identity(&self) -> TableIdentity {
         TableIdentity {
             job: "bench".to_owned(),
@@ -124,7 +124,7 @@ impl Bench {
         }
     }
 
-    /// The newest version, for reading.
+    /// The newest version of the table, for reading.
     ///
     /// # Errors
     /// Those of reading its manifest.
@@ -141,6 +141,7 @@ impl Bench {
         let done = Compaction::run(plan, &self.ids)?;
         let took = clock.elapsed();
         let base = self.snapshot()?.version().clone();
+
         let version = self.table().commit(base, &done.edit, &self.ids, plan.now)?;
         Ok((done, version, took))
     }
@@ -153,9 +154,11 @@ impl Bench {
         let source = self.shape.source(patterns);
         let table = self.table();
         let base = table.base(&self.identity())?;
+
         let found = self.storage.discover(&source)?;
         let plan = InputPlan::new(&base, found, InputPlanOptions::default(), |file| self.storage.hash(file))?;
         let target = LoadTarget { table: &table, layout: &self.layout, filter: None, base: &base, plan: &plan };
+
         let loader = Loader {
             feed: &FileFeed { storage: &self.storage, source: &source },
             derive: None,
@@ -169,9 +172,11 @@ impl Bench {
         let clock = Instant::now();
         let loaded = loader.load()?.pop().ok_or("a load of one table gives one result")?;
         let load = clock.elapsed();
+
         if loaded.stats.rows_rejected > 0 {
             return Err(format!("{} rows were rejected", loaded.stats.rows_rejected).into());
         }
+
         let clock = Instant::now();
         let version = table.commit(base, &loaded.edit, &self.ids, 0)?;
         Ok(Done { version, stats: loaded.stats, load, commit: clock.elapsed() })

@@ -12,11 +12,12 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write, stdout};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tidetable_bench::{Bench, Result, Shape, Telemetry};
+use tidetable_bench::{Bench, Result, Shape, Telemetry, line};
 use tidetable_layout::{KeyRange, Projection, Window};
 use tidetable_sstable::{WriteOptions, Writer};
 use tidetable_store::Snapshot;
@@ -25,7 +26,7 @@ use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan};
 
 const USAGE: &str = "usage: compact ENTITIES STEPS [--layout meter|metric | --daily] [--seed 1] [--ordered]";
 
-/// Command-line arguments.
+/// What the command line asks for: the shape and size of telemetry, and which of the two benchmarks.
 struct Args {
     shape: Shape,
     telemetry: Telemetry,
@@ -37,6 +38,7 @@ fn main() -> Result<ExitCode> {
         writeln!(io::stderr(), "{USAGE}")?;
         return Ok(ExitCode::from(2));
     };
+
     let folder = tempfile::tempdir_in(".")?;
     let inputs = folder.path().join("inputs");
     let written = args.shape.write(&inputs, args.telemetry)?;
@@ -44,72 +46,81 @@ fn main() -> Result<ExitCode> {
     if args.daily { daily(&bench, &written) } else { once(bench.with_window(Window::None)?, &written) }
 }
 
-/// Loads file after file, and merges all SSTs.
+/// Loads file after file, merges all SSTs, and copies their stripes.
 fn once(bench: Bench, written: &Written) -> Result<ExitCode> {
     for path in &written.paths {
-        let name = path.file_name().and_then(|name| name.to_str()).ok_or("a file has a name")?;
-        bench.load(&[name])?;
+        bench.load(&[name_of(path)?])?;
     }
     let plan = CompactionPlan::of_extent(&bench.snapshot()?, 0, CompactionExtent::Full)?;
     let cells: u64 = plan.merges.iter().flat_map(|merge| &merge.ssts).map(|sst| sst.cells).sum();
     let (done, version, took) = bench.compact(&plan)?;
-    let mut out = stdout();
-    let mut line = |what: &str, value: String| writeln!(out, "{what:<20} {value}");
-    line("rows read", written.rows.to_string())?;
-    line("cells", cells.to_string())?;
-    line("before", format!("{} SSTs of {} bytes", done.before.0, done.before.1))?;
-    line("after", format!("{} SSTs of {} bytes", version.ssts().count(), done.after.1))?;
-    line("seconds merge", format!("{:.3}", took.as_secs_f64()))?;
+
+    let out = &mut stdout();
+    line(out, "rows read", written.rows)?;
+    line(out, "cells", cells)?;
+    line(out, "before", format!("{} SSTs of {} bytes", done.before.0, done.before.1))?;
+    line(out, "after", format!("{} SSTs of {} bytes", version.ssts().count(), done.after.1))?;
+    line(out, "seconds merge", format!("{:.3}", took.as_secs_f64()))?;
     let threads = std::thread::available_parallelism()?.get();
-    let each = cells as f64 / took.as_secs_f64() / 1e6;
-    line("M cells a second", format!("{each:.2} on up to {threads} cores"))?;
+    let rate = cells as f64 / took.as_secs_f64() / 1e6;
+    line(out, "M cells a second", format!("{rate:.2} on up to {threads} cores"))?;
+
     let clock = Instant::now();
     let bytes = copy(&bench.snapshot()?)?;
-    line("GB/s copied", format!("{:.2}", bytes as f64 / clock.elapsed().as_secs_f64() / 1e9))?;
+    line(out, "GB/s copied", format!("{:.2}", bytes as f64 / clock.elapsed().as_secs_f64() / 1e9))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Loads file after file, compacts what is due after each, and reads meters.
+/// Loads file after file, compacts what is due after each, and reads up to 50 meters.
 fn daily(bench: &Bench, written: &Written) -> Result<ExitCode> {
     let (mut loaded, mut compacted, mut seconds) = (0, 0, 0.0);
     for path in &written.paths {
-        let name = path.file_name().and_then(|name| name.to_str()).ok_or("a file has a name")?;
-        loaded += bench.load(&[name])?.stats.bytes_out;
+        loaded += bench.load(&[name_of(path)?])?.stats.bytes_out;
         loop {
             let plan = CompactionPlan::of_extent(&bench.snapshot()?, 0, CompactionExtent::Due)?;
             if plan.is_empty() {
                 break;
             }
             let (done, _, took) = bench.compact(&plan)?;
-            (compacted, seconds) = (compacted + done.after.1, seconds + took.as_secs_f64());
+            compacted += done.after.1;
+            seconds += took.as_secs_f64();
         }
     }
+
     let snapshot = bench.snapshot()?;
     let meters = &written.ids[..written.ids.len().min(50)];
-    let key = |meter: u32| KeyRange::prefix(format!("{meter:010}#").as_bytes());
-    let read = |meter: u32| -> Result<(usize, f64)> {
-        let clock = Instant::now();
-        let mut records = 0;
-        for slice in snapshot.scan_ranges(&[key(meter)], &(i64::MIN..i64::MAX)) {
-            for block in snapshot.scan(&slice, &Projection::all(snapshot.schema()))? {
-                records += block?.groups.iter().flatten().map(|group| group.len()).max().unwrap_or(0);
-            }
-        }
-        Ok((records, clock.elapsed().as_secs_f64()))
-    };
     // Warm-up, which opens the files.
-    meters.first().map(|&meter| read(meter)).transpose()?;
-    let times: Vec<(usize, f64)> = meters.iter().map(|&meter| read(meter)).collect::<Result<_>>()?;
-    let mean = times.iter().map(|(_, seconds)| seconds).sum::<f64>() / times.len() as f64;
-    let mut out = stdout();
-    let mut line = |what: &str, value: String| writeln!(out, "{what:<20} {value}");
-    line("rows read", written.rows.to_string())?;
-    line("SSTs", snapshot.version().ssts().count().to_string())?;
-    line("written / loaded", format!("{:.2}", (loaded + compacted) as f64 / loaded as f64))?;
-    line("seconds compacting", format!("{seconds:.3}"))?;
-    line("readings of a meter", times.first().map_or(0, |(records, _)| *records).to_string())?;
-    line("ms to read them", format!("{:.2}", mean * 1e3))?;
+    let records = meters.first().map_or(Ok(0), |meter| records_of(&snapshot, *meter))?;
+    let clock = Instant::now();
+    for meter in meters {
+        records_of(&snapshot, *meter)?;
+    }
+    let mean = clock.elapsed().as_secs_f64() / meters.len() as f64;
+
+    let out = &mut stdout();
+    line(out, "rows read", written.rows)?;
+    line(out, "SSTs", snapshot.version().ssts().count())?;
+    line(out, "written / loaded", format!("{:.2}", (loaded + compacted) as f64 / loaded as f64))?;
+    line(out, "seconds compacting", format!("{seconds:.3}"))?;
+    line(out, "readings of a meter", records)?;
+    line(out, "ms to read them", format!("{:.2}", mean * 1e3))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn name_of(path: &Path) -> Result<&str> {
+    Ok(path.file_name().and_then(|name| name.to_str()).ok_or("a file has a name")?)
+}
+
+/// Reads all columns of a meter, and counts its readings.
+fn records_of(snapshot: &Snapshot, meter: u32) -> Result<usize> {
+    let mut records = 0;
+    let range = KeyRange::prefix(format!("{meter:010}#").as_bytes());
+    for slice in snapshot.scan_ranges(&[range], &(i64::MIN..i64::MAX)) {
+        for block in snapshot.scan(&slice, &Projection::all(snapshot.schema()))? {
+            records += block?.groups.iter().flatten().map(|group| group.len()).max().unwrap_or(0);
+        }
+    }
+    Ok(records)
 }
 
 fn parse(mut args: impl Iterator<Item = String>) -> Option<Args> {

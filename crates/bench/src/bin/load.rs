@@ -7,9 +7,8 @@
 use std::io::{self, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
-use tidetable_bench::{Bench, Done, Result, Shape};
+use tidetable_bench::{Bench, Done, Result, Shape, line};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -28,9 +27,11 @@ fn main() -> Result<ExitCode> {
         writeln!(io::stderr(), "{USAGE}")?;
         return Ok(ExitCode::from(2));
     };
+
     // Not in the system's temporary directory, which may be in memory.
     let temporary = tempfile::tempdir_in(args.folder.parent().unwrap_or(Path::new(".")))?;
     let root = args.keep.as_deref().unwrap_or(temporary.path());
+
     let mut bench = Bench::new(args.shape, &args.folder, root)?;
     bench.memory = args.memory;
     let parquet = std::fs::read_dir(&args.folder)?
@@ -54,37 +55,43 @@ fn parse(mut args: impl Iterator<Item = String>) -> Option<Args> {
     (!parsed.folder.as_os_str().is_empty()).then_some(parsed)
 }
 
-/// Parses a size such as `512MiB` into bytes.
+/// Parses a size such as `512MiB` into bytes; a number without a unit is one of bytes.
 fn size(text: &str) -> Option<u64> {
     let units = [("GiB", 30), ("MiB", 20), ("KiB", 10), ("", 0)];
     let (number, shift) = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, shift)))?;
     number.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
+/// Writes counts with their rates in millions a second of the load, and times in seconds.
 fn report(done: &Done, out: &mut impl Write) -> io::Result<()> {
     let Done { version, stats, load, commit } = done;
-    let (wall, seconds) = (load.as_secs_f64(), Duration::as_secs_f64);
-    let a_second = |count: u64| count as f64 / wall / 1e6;
-    let mut line = |what: &str, value: String| writeln!(out, "{what:<20} {value}");
-    line("rows", format!("{} ({:.2} M/s)", stats.rows_accepted, a_second(stats.rows_accepted)))?;
-    line("cells", format!("{} ({:.2} M/s)", stats.cells, a_second(stats.cells)))?;
-    line("bytes in", format!("{} ({:.0} MB/s)", stats.bytes_in, a_second(stats.bytes_in)))?;
-    line("bytes out", stats.bytes_out.to_string())?;
-    line("bytes a row read", format!("{:.3}", stats.bytes_out as f64 / stats.rows_accepted as f64))?;
-    line("bytes a cell", format!("{:.3}", stats.bytes_out as f64 / stats.cells as f64))?;
-    line("SSTs", version.ssts().count().to_string())?;
-    line("seconds load", format!("{wall:.3}"))?;
+    let seconds = load.as_secs_f64();
+    let rows = stats.rows_accepted as f64;
+    let bytes_out = stats.bytes_out as f64;
+    line(out, "rows", format!("{} ({:.2} M/s)", stats.rows_accepted, rows / seconds / 1e6))?;
+    line(out, "cells", format!("{} ({:.2} M/s)", stats.cells, stats.cells as f64 / seconds / 1e6))?;
+    line(out, "bytes in", format!("{} ({:.0} MB/s)", stats.bytes_in, stats.bytes_in as f64 / seconds / 1e6))?;
+    line(out, "bytes out", stats.bytes_out)?;
+    line(out, "bytes a row read", format!("{:.3}", bytes_out / rows))?;
+    line(out, "bytes a cell", format!("{:.3}", bytes_out / stats.cells as f64))?;
+    line(out, "SSTs", version.ssts().count())?;
+
+    line(out, "seconds load", format!("{seconds:.3}"))?;
     // Summed over cores, so these may exceed the total.
-    line("  waiting for inputs", format!("{:.3}", seconds(&stats.read)))?;
-    line("  parsing", format!("{:.3}", seconds(&stats.parse)))?;
-    line("  sorting", format!("{:.3}", seconds(&stats.sort)))?;
-    line("  encoding", format!("{:.3}", seconds(&stats.encode)))?;
-    line("  writing", format!("{:.3}", seconds(&stats.write)))?;
-    line("seconds commit", format!("{:.3}", seconds(commit)))?;
-    line("peak memory", peak_memory().map_or("unknown".to_owned(), |kib| format!("{:.0} MiB", kib as f64 / 1024.0)))
+    line(out, "  waiting for inputs", format!("{:.3}", stats.read.as_secs_f64()))?;
+    line(out, "  parsing", format!("{:.3}", stats.parse.as_secs_f64()))?;
+    line(out, "  sorting", format!("{:.3}", stats.sort.as_secs_f64()))?;
+    line(out, "  encoding", format!("{:.3}", stats.encode.as_secs_f64()))?;
+    line(out, "  writing", format!("{:.3}", stats.write.as_secs_f64()))?;
+    line(out, "seconds commit", format!("{:.3}", commit.as_secs_f64()))?;
+    line(
+        out,
+        "peak memory",
+        peak_memory().map_or("unknown".to_owned(), |kib| format!("{:.0} MiB", kib as f64 / 1024.0)),
+    )
 }
 
-/// Peak memory of this process in KiB, on Linux.
+/// Peak resident memory of this process in KiB, as Linux counts it; `None` elsewhere.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -40,6 +40,7 @@ fn main() -> Result<ExitCode> {
         writeln!(io::stderr(), "{USAGE}")?;
         return Ok(ExitCode::from(2));
     };
+
     let store = Store::new(Arc::new(LocalBlobs::new(std::path::absolute(root)?)));
     let options = SessionOptions { without_push_down: !options.is_empty(), ..SessionOptions::default() };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -47,6 +48,7 @@ fn main() -> Result<ExitCode> {
     if let Some(meters) = paths.get(1) {
         runtime.block_on(register(&session, Path::new(meters)))?;
     }
+
     for line in stdin().lock().lines() {
         let request: Value = serde_json::from_str(&line?)?;
         let answer = match (&request["sql"], &request["row"]) {
@@ -106,7 +108,7 @@ fn write_rows(path: &Path, batches: &[RecordBatch]) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Reads one row repeatedly, in one snapshot.
+/// Reads the records of one row repeatedly, in one snapshot, through the store's own interface.
 fn read_row(store: &Store, row: &str, request: &Value) -> Result<Value> {
     let snapshot = store.snapshot(request["table"].as_str().ok_or("a row is one of a `table`")?)?;
     let layout = snapshot.layout();
@@ -114,6 +116,7 @@ fn read_row(store: &Store, row: &str, request: &Value) -> Result<Value> {
     let projection = layout.projection(&fields);
     let end = [row.as_bytes(), &[0]].concat();
     let range = KeyRange { start: row.as_bytes().to_vec(), end: Some(end) };
+
     let (mut seconds, mut rows) = (Vec::new(), 0);
     for _ in 0..runs(request) {
         let clock = Instant::now();
