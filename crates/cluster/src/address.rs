@@ -1,15 +1,15 @@
-//! Addresses of schedulers.
+//! Addresses of schedulers, as they are written in configurations and on command lines.
 
 use tidetable_source::redacted;
 
 use crate::error::ClusterError;
 
-/// The scheme of addresses of schedulers.
+/// The scheme of addresses of schedulers whose connections are in clear.
 pub const SCHEME: &str = "ballista://";
-/// The scheme of addresses of schedulers with TLS.
+/// The scheme of addresses of schedulers whose connections are by TLS.
 pub const TLS_SCHEME: &str = "ballista+tls://";
 
-/// The address of a scheduler.
+/// The address of a scheduler, taken apart: its host, its port, and whether its connections are by TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) host: String,
@@ -18,21 +18,23 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// Parses `ballista://HOST:PORT` or `ballista+tls://HOST:PORT`.
+    /// Parses `ballista://HOST:PORT` or `ballista+tls://HOST:PORT`. The error shows no password.
     pub(crate) fn parse(address: &str) -> Result<Self, ClusterError> {
-        let wrong = || ClusterError::Address { address: redacted(address) };
-        let tls = address.starts_with(TLS_SCHEME);
-        if !tls && !address.starts_with(SCHEME) {
-            return Err(wrong());
-        }
-        let url = url::Url::parse(address).map_err(|_| wrong())?;
-        let plain = url.path().trim_matches('/').is_empty() && url.query().is_none() && url.username().is_empty();
-        let host = url.host_str().filter(|host| !host.is_empty() && plain);
-        let (host, port) = host.zip(url.port()).ok_or_else(wrong)?;
-        Ok(Self { host: host.to_owned(), port, tls })
+        Self::take_apart(address).ok_or_else(|| ClusterError::Address { address: redacted(address) })
     }
 
-    /// The address as it is written.
+    fn take_apart(address: &str) -> Option<Self> {
+        let tls = address.starts_with(TLS_SCHEME);
+        if !tls && !address.starts_with(SCHEME) {
+            return None;
+        }
+        let url = url::Url::parse(address).ok()?;
+        let is_plain = url.path().trim_matches('/').is_empty() && url.query().is_none() && url.username().is_empty();
+        let host = url.host_str().filter(|host| !host.is_empty() && is_plain)?;
+        Some(Self { host: host.to_owned(), port: url.port()?, tls })
+    }
+
+    /// The address as it is written, with its scheme.
     pub(crate) fn text(&self) -> String {
         format!("{}{}:{}", if self.tls { TLS_SCHEME } else { SCHEME }, self.host, self.port)
     }

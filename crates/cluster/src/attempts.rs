@@ -11,23 +11,23 @@ const MOST_UNITS: usize = 64;
 const MOST_BYTES: usize = 6 << 20;
 /// How often a unit is sent without an answer before the run gives up.
 pub(crate) const TIMES: u32 = 8;
-/// Longest wait before units are sent again.
+/// Longest wait before units are sent again: a scheduler that starts anew needs some seconds.
 const LONGEST: Duration = Duration::from_secs(15);
 
-/// Groups units, given with their bytes, into jobs.
-pub(crate) fn jobs(units: &[(usize, usize)]) -> Vec<Vec<usize>> {
-    let most = units.len().div_ceil(JOBS).clamp(1, MOST_UNITS);
+/// Groups units into jobs, by the bytes of each. Units are named by their index.
+pub(crate) fn jobs(bytes: &[usize]) -> Vec<Vec<usize>> {
+    let most = bytes.len().div_ceil(JOBS).clamp(1, MOST_UNITS);
     let mut jobs: Vec<Vec<usize>> = Vec::new();
-    let mut held = 0;
-    for (unit, bytes) in units {
+    let mut job_bytes = 0;
+    for (unit, bytes) in bytes.iter().enumerate() {
         match jobs.last_mut() {
-            Some(job) if job.len() < most && held + bytes <= MOST_BYTES => {
-                job.push(*unit);
-                held += bytes;
+            Some(job) if job.len() < most && job_bytes + bytes <= MOST_BYTES => {
+                job.push(unit);
+                job_bytes += bytes;
             }
             _ => {
-                jobs.push(vec![*unit]);
-                held = *bytes;
+                jobs.push(vec![unit]);
+                job_bytes = *bytes;
             }
         }
     }
@@ -42,7 +42,7 @@ pub(crate) fn wait_before(times: u32) -> Duration {
     }
 }
 
-/// The units without an answer.
+/// The units that have no answer yet, by their index.
 #[derive(Debug)]
 pub(crate) struct Missing {
     missing: BTreeSet<usize>,
@@ -53,7 +53,7 @@ impl Missing {
         Self { missing: (0..units).collect() }
     }
 
-    /// Notes an answer.
+    /// Notes the answer of a unit, which may come twice.
     pub(crate) fn answered(&mut self, unit: usize) {
         self.missing.remove(&unit);
     }
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn few_units_are_a_job_each_and_many_share_jobs() {
         let sizes = |count: usize, bytes: usize| {
-            let jobs = jobs(&(0..count).map(|unit| (unit, bytes)).collect::<Vec<_>>());
+            let jobs = jobs(&vec![bytes; count]);
             assert_eq!(jobs.concat(), (0..count).collect::<Vec<_>>());
             jobs.iter().map(Vec::len).collect::<Vec<_>>()
         };

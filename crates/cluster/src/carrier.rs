@@ -1,4 +1,4 @@
-//! Brings the units of a run to a Ballista scheduler.
+//! Brings the units of a run to a Ballista scheduler, and their answers back.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::jobs::Call;
 use crate::session::{Chaos, Session};
 use crate::tls::files::TlsFiles;
 
-/// How long the next answer is waited for.
+/// How long the next answer is waited for, unless another limit is set: a unit may take hours.
 const TIMEOUT: Duration = Duration::from_secs(12 * 3600);
 
-/// A scheduler that units are sent to.
+/// A scheduler that the units of one run are sent to.
 #[derive(Debug)]
 pub struct Ballista {
     session: Session,
@@ -43,7 +43,7 @@ impl Ballista {
         self
     }
 
-    /// The same with faults.
+    /// The same with faults that Ballista injects, for tests.
     #[must_use]
     pub fn with_chaos(mut self, chaos: Chaos) -> Self {
         self.session.chaos = Some(chaos);
@@ -66,6 +66,7 @@ impl UnitCarrier for Ballista {
         let build = build().map_err(|error| refused(error.to_string()))?;
         let encoded = units.iter().map(|unit| unit.encode(build)).collect::<Result<Vec<_>, _>>();
         let encoded = encoded.map_err(|error| refused(error.to_string()))?;
+
         let call = Call { session: &self.session, timeout: self.timeout, units: &encoded, stop, take, note };
         match self.runtime.block_on(call.run()) {
             // The caller has enough.

@@ -18,7 +18,7 @@ const MAGIC: &[u8] = b"\xFFtidetable unit exec 1";
 #[derive(Debug)]
 pub(crate) struct PlanCodec {
     inner: BallistaPhysicalExtensionCodec,
-    /// Runs the units that are decoded.
+    /// Runs the units of decoded plans; `None` where plans are only passed on.
     worker: Option<Arc<Worker>>,
 }
 

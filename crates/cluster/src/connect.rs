@@ -1,4 +1,4 @@
-//! Connections to a scheduler.
+//! Connections to a scheduler, in clear or by TLS, and what it says of its executors.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::tls::explain::Failure;
 use crate::tls::files::TlsFiles;
 use crate::tls::probe::{BETWEEN, Readiness, probe};
 
-/// How long a connection is tried.
+/// How long a connection is tried before it counts as failed.
 pub(crate) const CONNECT: Duration = Duration::from_secs(10);
-/// Time between two signs of life.
+/// Time between two signs of life on a connection without requests.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// A scheduler, and how it is reached.
+/// A scheduler, and how it is reached: its address, and TLS if that is wanted.
 #[derive(Debug, Clone)]
 pub(crate) struct SchedulerLink {
     address: Address,
@@ -28,7 +28,7 @@ pub(crate) struct SchedulerLink {
 }
 
 impl SchedulerLink {
-    /// The scheduler at `address`. Nothing is connected yet.
+    /// The scheduler at `address`, by TLS with these files if the address says so. Nothing is connected yet.
     pub(crate) fn new(address: &str, files: &TlsFiles) -> Result<Self, ClusterError> {
         let address = Address::parse(address)?;
         // Who has named certificates wants no connection in clear.
@@ -39,12 +39,11 @@ impl SchedulerLink {
         Ok(Self { address, tls })
     }
 
-    /// Host and port.
     pub(crate) fn host_and_port(&self) -> (&str, u16) {
         (&self.address.host, self.address.port)
     }
 
-    /// The address as it is written.
+    /// The address as it is written, for messages.
     pub(crate) fn place(&self) -> String {
         self.address.text()
     }
@@ -54,7 +53,7 @@ impl SchedulerLink {
         self.tls.as_ref()
     }
 
-    /// Connects, or says why not.
+    /// Connects, or says why that failed and whether it would fail again.
     pub(crate) async fn connect(&self) -> Result<SchedulerGrpcClient<Channel>, Failure> {
         Ok(self.connected().await?.0)
     }
@@ -108,7 +107,7 @@ impl SchedulerLink {
     }
 }
 
-/// The executors that a scheduler names.
+/// The executors that a scheduler names; none if it says that none is connected.
 fn names(readiness: &Readiness) -> Option<BTreeSet<String>> {
     match readiness.status {
         200 => Some(String::from_utf8_lossy(&readiness.body).split(BETWEEN).map(str::to_owned).collect()),

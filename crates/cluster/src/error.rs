@@ -1,4 +1,4 @@
-//! Errors of the servers.
+//! Errors of the servers, and of clients that cannot be set up.
 
 use ballista_core::error::BallistaError;
 
@@ -7,10 +7,10 @@ use ballista_core::error::BallistaError;
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum ClusterError {
-    /// An address that cannot be used.
+    /// An address that a server cannot listen on.
     #[error("cannot listen on {address}: {source}; choose another address or port")]
     Listen { address: String, source: std::io::Error },
-    /// An address that is none.
+    /// An address of a scheduler that cannot be parsed.
     #[error(
         "\"{address}\" is no address of a scheduler: write ballista://HOST:PORT, or ballista+tls://HOST:PORT with TLS"
     )]
@@ -30,10 +30,10 @@ pub enum ClusterError {
     /// A certificate without its key, or a key without its certificate.
     #[error("a {given} is named without its {missing}: name the files of both")]
     HalfIdentity { given: &'static str, missing: &'static str },
-    /// Files that do not go together.
+    /// Files that do not go together, or hold what the library refuses.
     #[error("{files} cannot be used for TLS: {reason}; the key must be that of the first certificate of its file")]
     TlsUnusable { files: String, reason: String },
-    /// A server without a certificate.
+    /// A server with TLS that has no certificate.
     #[error(
         "{role} with TLS needs a certificate of its own, which the others check: name its file and that of its key by --tls-cert \
          and --tls-key"
@@ -45,10 +45,10 @@ pub enum ClusterError {
         /// The least that is accepted, in seconds.
         least: u64,
     },
-    /// No time between two heartbeats.
+    /// A time between two heartbeats that is less than a second.
     #[error("--heartbeat must be at least 1s, and a fraction of --executor-timeout of the scheduler")]
     Heartbeat,
-    /// A server failed.
+    /// The transport of a server failed while it served.
     #[error("{role} ended: {source}")]
     Serve { role: &'static str, source: tonic::transport::Error },
     /// The directory for the answers that wait to be fetched cannot be used.
@@ -60,7 +60,7 @@ pub enum ClusterError {
     /// A scheduler that does not take an executor.
     #[error("the scheduler at {place} refuses this executor: {reason}")]
     Refused { place: String, reason: String },
-    /// Ballista failed.
+    /// Ballista failed while it was set up, or while it ran.
     #[error("{role} ended: {source}")]
     Ballista { role: &'static str, source: Box<BallistaError> },
     /// A scheduler that an executor cannot reach.

@@ -27,23 +27,24 @@ pub(crate) fn schema() -> SchemaRef {
     Arc::new(Schema::new(fields.to_vec()))
 }
 
-/// A row.
+/// A batch of one row: a unit, or the answer to one.
 pub(crate) fn row(unit: u32, bytes: &[u8]) -> Result<RecordBatch> {
     let columns: Vec<ArrayRef> =
         vec![Arc::new(UInt32Array::from(vec![unit])), Arc::new(BinaryArray::from(vec![bytes]))];
     Ok(RecordBatch::try_new(schema(), columns)?)
 }
 
-/// The rows of a batch.
+/// The rows of a batch: units, or answers, with their indices in the job.
 pub(crate) fn rows(batch: &RecordBatch) -> Result<Vec<(u32, Vec<u8>)>> {
-    let other = || DataFusionError::Internal("a batch of other columns than units have".to_owned());
     let units = batch.columns().first().and_then(|column| column.as_primitive_opt::<UInt32Type>());
     let bytes = batch.columns().get(1).and_then(|column| column.as_binary_opt::<i32>());
-    let (units, bytes) = units.zip(bytes).ok_or_else(other)?;
+    let Some((units, bytes)) = units.zip(bytes) else {
+        return Err(DataFusionError::Internal("a batch of other columns than units have".to_owned()));
+    };
     Ok(units.values().iter().copied().zip(bytes.iter().map(|bytes| bytes.unwrap_or_default().to_vec())).collect())
 }
 
-/// Runs units.
+/// Runs the units that are the rows of its input, one after the other in each partition.
 #[derive(Debug)]
 pub(crate) struct UnitExec {
     input: Arc<dyn ExecutionPlan>,

@@ -1,4 +1,4 @@
-//! One job of the scheduler: sent, waited for, and its answers fetched.
+//! One job of the scheduler: its plan is sent, waited for, and its answers fetched from the executors that have them.
 
 use std::sync::Arc;
 
@@ -25,18 +25,18 @@ use crate::codec::PlanCodec;
 use crate::exec::{UnitExec, row, rows, schema};
 use crate::tls::config::Tls;
 
-/// Answers fetched at the same time.
+/// Partitions whose answers are fetched at the same time.
 const FETCHES: usize = 8;
 /// Attempts to connect to an executor that has answers, and the wait between two, in milliseconds.
 const CONNECTS: (u8, u64) = (3, 200);
 
-/// A job.
+/// A job that is about to be sent, by a connection to the scheduler.
 pub(crate) struct Job<'a> {
     pub(crate) client: SchedulerGrpcClient<Channel>,
     pub(crate) session: &'a str,
     pub(crate) operation: String,
     pub(crate) settings: Vec<(String, String)>,
-    /// TLS to the executors that have the answers.
+    /// TLS to the executors that have the answers; `None` for connections in clear.
     pub(crate) tls: Option<&'a Arc<Tls>>,
 }
 
@@ -70,7 +70,7 @@ impl Job<'_> {
         fetch_all(self.finish(plan, named).await?, tls, take).await
     }
 
-    /// Sends a plan, and waits until it is done.
+    /// Sends a plan, and waits until the scheduler says that it is done or has failed.
     async fn finish(mut self, plan: Vec<u8>, named: &Named<'_>) -> Result<SuccessfulJob, JobError> {
         let settings = self.settings.into_iter().map(|(key, value)| KeyValuePair { key, value: Some(value) });
         let mut request = Request::new(ExecuteQueryParams {
@@ -107,6 +107,7 @@ fn plan(units: &[&[u8]]) -> Result<Vec<u8>, DataFusionError> {
     for (unit, bytes) in (0..).zip(units) {
         parts.push(vec![row(unit, bytes)?]);
     }
+
     let input = MemorySourceConfig::try_new_exec(&parts, schema(), None)?;
     let exec = Arc::new(UnitExec::new(input, None));
     let node = PhysicalPlanNode::try_from_physical_plan(exec, &PlanCodec::new(None))?;

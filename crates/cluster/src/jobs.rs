@@ -25,36 +25,36 @@ const QUIET: Duration = Duration::from_secs(10);
 /// Time without an executor after which a run gives up.
 const FORSAKEN: Duration = Duration::from_secs(120);
 
-/// A call of a carrier.
+/// A call of a carrier: units, and what is done with their answers.
 pub(crate) struct Call<'a> {
     pub(crate) session: &'a Session,
-    /// How long the next answer is waited for.
+    /// How long the next answer is waited for before the run gives up.
     pub(crate) timeout: Duration,
-    /// Encoded units.
+    /// The units as they are sent, in the order of the caller.
     pub(crate) units: &'a [Vec<u8>],
     pub(crate) stop: &'a Stop,
     pub(crate) take: &'a (dyn Fn(usize, Answer) -> bool + Sync),
     pub(crate) note: &'a (dyn Fn(String) + Sync),
 }
 
-/// What jobs have in common while they run.
+/// What the jobs of a call have in common while they run, behind one lock.
 struct Shared {
     missing: Missing,
-    /// The scheduler's names of running jobs.
+    /// The scheduler's names of running jobs, which a stop cancels.
     running: BTreeSet<String>,
     /// Whether the caller wants no more answers.
     enough: bool,
-    /// When the last answer came.
+    /// When the last answer came, or the call began.
     heard: Instant,
-    /// How often units were sent and why they were lost, as far as it was told: many jobs are lost with one scheduler.
-    told: BTreeSet<(u32, String)>,
-    /// Executors that take no part in the run.
+    /// How often units were sent and why they were lost, as far as it was noted: many jobs are lost with one scheduler.
+    noted: BTreeSet<(u32, String)>,
+    /// Executors that take no part in the run, such as those of another root or build.
     unfit: BTreeSet<String>,
-    /// What they answered, by unit.
+    /// What these executors answered, by the index of the unit.
     returned: BTreeMap<usize, Answer>,
 }
 
-/// The end of one job.
+/// The end of one job, and how often its units were sent with it.
 struct Ended {
     units: Vec<usize>,
     times: u32,
@@ -68,10 +68,11 @@ impl Call<'_> {
             running: BTreeSet::new(),
             enough: false,
             heard: Instant::now(),
-            told: BTreeSet::new(),
+            noted: BTreeSet::new(),
             unfit: BTreeSet::new(),
             returned: BTreeMap::new(),
         });
+
         // The first connection of a run fails at once: a wrong address is no failure to be waited out. Later the scheduler may be
         // on its way back.
         let client = match self.connect().await {
@@ -82,12 +83,14 @@ impl Call<'_> {
             Err(error) if !self.session.reached.load(Ordering::Relaxed) => return Err(error),
             Err(_) => None,
         };
+
         let client = RefCell::new(client);
         let ended = tokio::select! {
             ended = self.all(&shared, &client) => ended,
             signal = self.stopped(&shared) => Err(signal),
             error = self.forsaken(&shared) => Err(error),
         };
+
         let running = std::mem::take(&mut lock(&shared).running);
         if let (Some(client), false) = (client.into_inner(), running.is_empty()) {
             let cancels = running.into_iter().map(|job| cancel(client.clone(), job));
@@ -96,17 +99,18 @@ impl Call<'_> {
         ended
     }
 
-    /// Runs all jobs.
+    /// Runs all jobs, several at a time, until every unit has an answer.
     async fn all(
         &self,
         shared: &Mutex<Shared>,
         client: &RefCell<Option<SchedulerGrpcClient<Channel>>>,
     ) -> Result<Carried, CarryError> {
-        let sizes: Vec<(usize, usize)> = self.units.iter().map(Vec::len).enumerate().collect();
+        let sizes: Vec<usize> = self.units.iter().map(Vec::len).collect();
         let mut waiting: Vec<Vec<usize>> = jobs(&sizes);
         waiting.reverse();
         let mut running = FuturesUnordered::new();
         let mut carried = Carried::default();
+
         loop {
             while running.len() < self.session.jobs_at_a_time() {
                 let Some(units) = waiting.pop() else { break };
@@ -142,7 +146,7 @@ impl Call<'_> {
 
             // Lost units go into a job of their own.
             carried.resent += missing.len();
-            if (times == 1 || times == TIMES / 2) && lock(shared).told.insert((times, reason.clone())) {
+            if (times == 1 || times == TIMES / 2) && lock(shared).noted.insert((times, reason.clone())) {
                 let units = match missing.len() {
                     1 => "1 unit is".to_owned(),
                     several => format!("{several} units are"),
@@ -197,30 +201,28 @@ impl Call<'_> {
     async fn run_job(&self, units: &[usize], job: Job<'_>, shared: &Mutex<Shared>) -> Result<(), JobError> {
         let name = Mutex::new(String::new());
         let bytes: Vec<&[u8]> = units.iter().filter_map(|unit| self.units.get(*unit)).map(Vec::as_slice).collect();
-
-        let named = |job: &str| {
-            lock(shared).running.insert(job.to_owned());
-            job.clone_into(&mut name.lock().unwrap_or_else(PoisonError::into_inner));
-        };
-        let take = |at: usize, answer: Answer| {
-            let Some(unit) = units.get(at).copied() else { return };
-            match answer.unfit() {
-                Some(reason) => {
-                    self.tell_unfit(&answer.executor, reason);
-                    let mut shared = lock(shared);
-                    shared.unfit.insert(answer.executor.clone());
-                    shared.returned.insert(unit, answer);
+        let done = job
+            .run(&bytes, &|job: &str| note_running(job, &name, shared), &|index: usize, answer: Answer| {
+                if let Some(unit) = units.get(index) {
+                    self.receive(*unit, answer, shared);
                 }
-                None => self.take_answer(unit, answer, shared),
-            }
-        };
-        let done = job.run(&bytes, &named, &take).await;
+            })
+            .await;
 
         lock(shared).running.remove(&name.into_inner().unwrap_or_else(PoisonError::into_inner));
         done
     }
 
-    /// Passes an answer to the caller.
+    /// Takes the answer of a unit, or keeps it if the executor that gave it takes no part in the run.
+    fn receive(&self, unit: usize, answer: Answer, shared: &Mutex<Shared>) {
+        let Some(reason) = answer.unfit() else { return self.take_answer(unit, answer, shared) };
+        self.note_unfit(&answer.executor, reason);
+        let mut shared = lock(shared);
+        shared.unfit.insert(answer.executor.clone());
+        shared.returned.insert(unit, answer);
+    }
+
+    /// Passes an answer to the caller, who may have enough with it.
     fn take_answer(&self, unit: usize, answer: Answer, shared: &Mutex<Shared>) {
         let goes_on = (self.take)(unit, answer);
         let mut shared = lock(shared);
@@ -240,9 +242,9 @@ impl Call<'_> {
     }
 
     /// Says once in a run that an executor takes no part in it.
-    fn tell_unfit(&self, executor: &str, reason: &str) {
-        let mut told = self.session.unfit_told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.insert((executor.to_owned(), reason.to_owned())) {
+    fn note_unfit(&self, executor: &str, reason: &str) {
+        let mut noted = self.session.noted_unfit.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.insert((executor.to_owned(), reason.to_owned())) {
             (self.note)(format!("executor {executor} takes no part in this run: {reason}; its units run on others"));
         }
     }
@@ -311,6 +313,12 @@ impl Shared {
         let missing = self.missing.of(units);
         !missing.is_empty() && missing.iter().all(|unit| self.returned.contains_key(unit))
     }
+}
+
+/// Keeps the scheduler's name of a job, by which it is cancelled.
+fn note_running(job: &str, name: &Mutex<String>, shared: &Mutex<Shared>) {
+    lock(shared).running.insert(job.to_owned());
+    job.clone_into(&mut name.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
 fn lock(shared: &Mutex<Shared>) -> std::sync::MutexGuard<'_, Shared> {

@@ -40,5 +40,5 @@ pub use scheduler::{SchedulerOptions, run_scheduler};
 pub use session::Chaos;
 pub use tls::files::TlsFiles;
 
-/// The largest message between the processes, bytes.
+/// The largest message between the processes in bytes: a plan with its units, or an answer.
 pub(crate) const MESSAGE: usize = 16 << 20;

@@ -23,7 +23,7 @@ pub(crate) struct Rotation {
     turns: Mutex<Turns>,
 }
 
-/// When executors got their last task.
+/// When executors got their last task, counted in tasks.
 #[derive(Debug, Default)]
 struct Turns {
     count: u64,
@@ -49,8 +49,7 @@ impl DistributionPolicy for Rotation {
         running_jobs: Arc<HashMap<JobId, JobInfoCache>>,
     ) -> Result<Vec<BoundTask>> {
         let mut tasks = Vec::new();
-        let runs = |state: &JobInfoCache| matches!(state.status, Some(Status::Running(_)));
-        for (job, state) in running_jobs.iter().filter(|(_, state)| runs(state)) {
+        for (job, state) in running_jobs.iter().filter(|(_, state)| matches!(state.status, Some(Status::Running(_)))) {
             let mut graph = state.execution_graph.write().await;
             let session = graph.session_id().to_owned();
             while let Some(stage) = graph.fetch_running_stage(&[]) {

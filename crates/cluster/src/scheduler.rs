@@ -1,4 +1,4 @@
-//! The scheduler: Ballista's, with the encoding of units.
+//! The scheduler: Ballista's, with the encoding of units, an order of executors and a server of ours.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,20 +27,24 @@ const LOOKS: u64 = 8;
 const NO_EXECUTORS: u64 = 60;
 /// Seconds after which the answers and the state of ended jobs are removed.
 const CLEAN_UP: u64 = 120;
-/// How long a request to an executor may take.
+/// How long a request of the scheduler to an executor may take before it fails.
 const REQUEST: Duration = Duration::from_secs(20);
 
-/// Options of a scheduler.
+/// Options of a scheduler, as its command line has them.
 #[derive(Debug, Clone)]
 pub struct SchedulerOptions {
-    /// The address to listen on.
+    /// The address to listen on; port 0 stands for any that is free.
     pub bind: SocketAddr,
     /// The name under which executors reach it; the address if `None`.
     pub host: Option<String>,
     /// Time without a heartbeat after which an executor counts as lost, and its units run elsewhere.
     pub executor_timeout: Duration,
-    /// Certificates for TLS; none for connections in clear.
+    /// Certificates for TLS, of which a scheduler needs one of its own; none for connections in clear.
     pub tls: TlsFiles,
+}
+
+fn ended(source: BallistaError) -> ClusterError {
+    ClusterError::Ballista { role: "the scheduler", source: Box::new(source) }
 }
 
 /// Runs a scheduler until it fails. `ready` gets the address.
@@ -60,7 +64,6 @@ pub async fn run_scheduler(
         return Err(ClusterError::NoCertificate { role: "a scheduler" });
     }
 
-    let ended = |source: BallistaError| ClusterError::Ballista { role: "the scheduler", source: Box::new(source) };
     let listen = |source| ClusterError::Listen { address: bind.to_string(), source };
     let listener = TcpListener::bind(bind).await.map_err(listen)?;
     let address = listener.local_addr().map_err(listen)?;

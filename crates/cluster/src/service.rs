@@ -39,7 +39,7 @@ const LOOKS: (u32, Duration) = (200, Duration::from_millis(10));
 /// The wait after that, in which Ballista gives the work of the executor back.
 const SETTLING: Duration = Duration::from_millis(100);
 
-/// Ballista's scheduler.
+/// Ballista's scheduler, whose plans are those of DataFusion.
 pub(crate) type Ballista = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
 /// Serves `scheduler`, with TLS or in clear, until it fails.
@@ -48,12 +48,14 @@ pub(crate) async fn serve(listener: TcpListener, scheduler: Ballista, tls: Optio
         Some(tls) => tls.server().ok_or(ClusterError::NoCertificate { role: "a scheduler" })?,
         None => Ok(Server::builder().tcp_nodelay(true).http2_keepalive_interval(Some(ALIVE))),
     };
+
     let readiness = ReadinessService(scheduler.clone());
     let service = SchedulerGrpcServer::new(SchedulerService { scheduler, tls })
         .max_decoding_message_size(MESSAGE)
         .max_encoding_message_size(MESSAGE);
     let routes = Routes::from(Routes::new(service).into_axum_router().route_service(READY, readiness));
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+
     let served = async { server?.add_routes(routes).serve_with_incoming(incoming).await };
     served.await.map_err(|source| ClusterError::Serve { role: "the scheduler", source })
 }
@@ -106,20 +108,14 @@ impl SchedulerService {
     async fn reach(&self, executor: &ExecutorRegistration, tls: &Tls) -> Result<(), Status> {
         let host = executor.host.as_deref().ok_or_else(|| Status::invalid_argument("an executor without a host"))?;
         let port = u16::try_from(executor.port).map_err(|_| Status::invalid_argument("no port"))?;
-        let place = format!("{host}:{port}");
-        let refused = |reason: &str| {
-            Status::failed_precondition(format!(
-                "the scheduler cannot reach executor {} at {place}: {reason}",
-                executor.id
-            ))
+        let reason = match Endpoint::from_shared(format!("http://{host}:{port}")) {
+            Ok(endpoint) => why_unreached(&endpoint, tls, host, port).await,
+            Err(error) => Some(error.to_string()),
         };
-        let endpoint = Endpoint::from_shared(format!("http://{place}")).map_err(|error| refused(&error.to_string()))?;
-        let endpoint = tls.endpoint(&endpoint, None).map_err(|error| refused(&error.to_string()))?;
-        let reached = async { probe(endpoint.connect().await?).await };
-        match reached.await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(refused(&tls.failure(&error, host, port).await.reason)),
-        }
+
+        let Some(reason) = reason else { return Ok(()) };
+        let id = &executor.id;
+        Err(Status::failed_precondition(format!("the scheduler cannot reach executor {id} at {host}:{port}: {reason}")))
     }
 
     /// Forgets the executor that had the name of one that starts, if its process is gone: Ballista would keep it until its
@@ -160,18 +156,31 @@ impl SchedulerService {
         )
     }
 
-    /// Registers an executor with Ballista.
+    /// Registers an executor with Ballista; with TLS again and again, until Ballista has taken its port.
     async fn register(&self, executor: &ExecutorRegistration) -> Answer<RegisterExecutorResult> {
-        let register = || RegisterExecutorParams { metadata: Some(executor.clone()) };
+        let params = RegisterExecutorParams { metadata: Some(executor.clone()) };
         let (attempts, wait) = if self.tls.is_some() { ATTEMPTS } else { (1, Duration::ZERO) };
         for _ in 1..attempts {
             // Ballista tries the port in clear, whose end by the executor it may take for that of the executor.
-            match self.scheduler.register_executor(Request::new(register())).await {
+            match self.scheduler.register_executor(Request::new(params.clone())).await {
                 Err(_) => tokio::time::sleep(wait).await,
                 registered => return registered,
             }
         }
-        self.scheduler.register_executor(Request::new(register())).await
+        self.scheduler.register_executor(Request::new(params)).await
+    }
+}
+
+/// Why a server is not reached by TLS; `None` if it is.
+async fn why_unreached(endpoint: &Endpoint, tls: &Tls, host: &str, port: u16) -> Option<String> {
+    let endpoint = match tls.endpoint(endpoint, None) {
+        Ok(endpoint) => endpoint,
+        Err(error) => return Some(error.to_string()),
+    };
+    let reached = async { probe(endpoint.connect().await?).await };
+    match reached.await {
+        Ok(_) => None,
+        Err(error) => Some(tls.failure(&error, host, port).await.reason),
     }
 }
 

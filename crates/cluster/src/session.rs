@@ -10,29 +10,29 @@ use tonic::transport::Channel;
 use crate::connect::SchedulerLink;
 use crate::job::Job;
 
-/// Jobs at the same time.
+/// Jobs of a run that the scheduler has at the same time.
 const JOBS_AT_A_TIME: usize = 64;
 
-/// A session; one for a whole run.
+/// A session with a scheduler, one for a whole run: its connection, its name and the number of its jobs.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) link: SchedulerLink,
     pub(crate) name: String,
-    /// Number of jobs so far.
+    /// The number of the next job: how many there were so far.
     pub(crate) next: AtomicU64,
     pub(crate) chaos: Option<Chaos>,
-    /// Whether the scheduler was ever reached.
+    /// Whether the scheduler was reached once in the run.
     pub(crate) reached: AtomicBool,
-    /// Executors that take no part in the run, and why, as far as it was told.
-    pub(crate) unfit_told: Mutex<BTreeSet<(String, String)>>,
+    /// Executors that take no part in the run, and why, as far as it was noted.
+    pub(crate) noted_unfit: Mutex<BTreeSet<(String, String)>>,
 }
 
 /// Faults that Ballista injects into units, for tests: each fails with `probability`, drawn from `seed`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Chaos {
-    /// From 0 to 1.
+    /// The share of units that fail, from 0 to 1.
     pub probability: f64,
-    /// Another seed, other faults.
+    /// The seed from which faults follow: another one gives other faults.
     pub seed: u64,
 }
 
@@ -45,7 +45,7 @@ impl Session {
             next: AtomicU64::new(0),
             chaos: None,
             reached: AtomicBool::new(false),
-            unfit_told: Mutex::default(),
+            noted_unfit: Mutex::default(),
         }
     }
 
@@ -67,15 +67,16 @@ impl Session {
             ("ballista.planner.adaptive.enabled".to_owned(), "false".to_owned()),
         ];
         if let Some(Chaos { probability, seed }) = self.chaos {
-            let chaos = |key: &str| format!("ballista.testing.chaos_execution.{key}");
             // Faults follow from the seed and the partition: the same ones again would never end.
             let seed = seed.wrapping_add(serial.wrapping_mul(1_000_003)).wrapping_add(u64::from(times));
-            settings.extend([
-                (chaos("enabled"), "true".to_owned()),
-                (chaos("probability"), probability.to_string()),
-                (chaos("fault_type"), "transient".to_owned()),
-                (chaos("seed"), seed.to_string()),
-            ]);
+            for (key, value) in [
+                ("enabled", "true".to_owned()),
+                ("probability", probability.to_string()),
+                ("fault_type", "transient".to_owned()),
+                ("seed", seed.to_string()),
+            ] {
+                settings.push((format!("ballista.testing.chaos_execution.{key}"), value));
+            }
         }
         let operation = format!("{}-{serial}", self.name);
         Job { client, session: &self.name, operation, settings, tls: self.link.tls() }

@@ -20,13 +20,13 @@ use tokio::sync::mpsc::Sender;
 
 use crate::MESSAGE;
 
-/// Bytes of one write of [`AnswerFolder::probe`].
+/// Bytes of one write of the file that tries the folder.
 const CHUNK: usize = 64 << 10;
 
-/// The folder of answers of an executor.
+/// The folder in which the answers of an executor wait to be fetched.
 #[derive(Debug, Clone)]
 pub(crate) struct AnswerFolder {
-    /// The name of the executor.
+    /// The name of the executor, for messages.
     pub(crate) executor: String,
     pub(crate) path: PathBuf,
 }
@@ -76,7 +76,7 @@ impl ExecutionEngine for WatchedEngine {
     }
 }
 
-/// A stage of Ballista's.
+/// A stage of Ballista's, which looks at the folder when it fails.
 #[derive(Debug)]
 struct WatchedStage {
     stage: Arc<dyn QueryStageExecutor>,

@@ -1,4 +1,4 @@
-//! The executor: Ballista's, with a worker that runs units.
+//! The executor: Ballista's, with a worker that runs units. It leaves the cluster when its folder of answers cannot be written.
 
 mod answers;
 
@@ -18,7 +18,7 @@ use datafusion::prelude::SessionConfig;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::raise;
 use tidetable_runner::Worker;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tonic::Code;
 
@@ -39,17 +39,17 @@ const SAY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(1
 const FAREWELL: Duration = Duration::from_secs(10);
 /// How long Ballista has to end after a signal before it gets the signal again.
 const SIGNAL_AGAIN: Duration = Duration::from_secs(1);
-/// How long a request to the scheduler may take.
+/// How long a request of an executor to the scheduler may take before it fails.
 const REQUEST: Duration = Duration::from_secs(20);
 /// Seconds after which answers that nobody fetched are removed, and between two looks for them.
 const ANSWERS: (u64, u64) = (3600, 300);
 
-/// Options of an executor.
+/// Options of an executor, as its command line has them.
 #[derive(Debug, Clone)]
 pub struct ExecutorOptions {
-    /// The scheduler, `ballista://HOST:PORT` or `ballista+tls://HOST:PORT`.
+    /// The address of the scheduler, `ballista://HOST:PORT` or `ballista+tls://HOST:PORT`.
     pub scheduler: String,
-    /// Units at a time.
+    /// Units that run at the same time, at least one.
     pub slots: usize,
     /// The address on which the scheduler and drivers reach it.
     pub bind: IpAddr,
@@ -57,13 +57,13 @@ pub struct ExecutorOptions {
     pub host: Option<String>,
     /// Ports for answers and for the scheduler; 0 for any. With TLS both use the first, and the second is for this machine.
     pub ports: (u16, u16),
-    /// Time between two heartbeats.
+    /// Time between two heartbeats to the scheduler, at least a second and a fraction of the scheduler's limit.
     pub heartbeat: Duration,
-    /// Certificates for TLS; none for connections in clear.
+    /// Certificates for TLS, which an executor needs for a scheduler with TLS; none for connections in clear.
     pub tls: TlsFiles,
-    /// Where answers wait to be fetched.
+    /// The folder in which answers wait to be fetched. It is made if it is not there.
     pub work_dir: PathBuf,
-    /// Its name.
+    /// The name by which the scheduler and messages know it.
     pub name: String,
 }
 
@@ -76,15 +76,14 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
         return Err(ClusterError::Heartbeat);
     }
     let link = SchedulerLink::new(&options.scheduler, &options.tls)?;
-    if link.tls().is_some_and(|tls| tls.server().is_none()) {
+    let tls = link.tls().map(Arc::as_ref);
+    if tls.is_some_and(|tls| tls.server().is_none()) {
         return Err(ClusterError::NoCertificate { role: "an executor" });
     }
     let folder = AnswerFolder { executor: options.name.clone(), path: options.work_dir.clone() };
     folder.probe().map_err(|source| unwritable(&folder, source))?;
     wait_for(&link).await?;
-    let (scheduler_host, scheduler_port) = link.host_and_port();
-    let work_dir = options.work_dir.display().to_string();
-    let tls = link.tls().map(Arc::as_ref);
+
     // Ballista's server of work speaks in clear, and with TLS on loopback only.
     let inner = if tls.is_some() { Ipv4Addr::LOCALHOST.into() } else { options.bind };
     // Both are held until both are known.
@@ -92,39 +91,25 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
     // An executor tells the scheduler its ports before Ballista listens there.
     drop(work);
     let secure = match tls {
-        Some(tls) => Some(SecureServer::start(rows, grpc_port, work_dir.clone(), tls)?),
+        Some(tls) => Some(SecureServer::start(rows, grpc_port, options.work_dir.display().to_string(), tls)?),
         None => {
             drop(rows);
             None
         }
     };
+
     let (failed, mut fails) = mpsc::channel(1);
     let engine = WatchedEngine { inner: DefaultExecutionEngine::new(), folder: folder.clone(), failed };
     let config = ExecutorProcessConfig {
-        executor_id: options.name,
         bind_host: inner.to_string(),
-        external_host: Some(options.host.unwrap_or_else(|| options.bind.to_string())),
         port,
         grpc_port,
-        scheduler_host: scheduler_host.to_owned(),
-        scheduler_port,
-        scheduler_connect_timeout_seconds: u16::try_from(CONNECT.0.as_secs()).unwrap_or(u16::MAX),
-        vcores: options.slots.max(1),
-        work_dir: Some(work_dir),
-        job_data_ttl_seconds: ANSWERS.0,
-        job_data_clean_up_interval_seconds: ANSWERS.1,
-        executor_heartbeat_interval_seconds: options.heartbeat.as_secs(),
-        // Units have a budget of their own.
-        memory_pool_size: Some(0),
-        override_runtime_producer: Some(Arc::new(|_: &SessionConfig| runtime_without_files())),
         override_physical_codec: Some(Arc::new(PlanCodec::new(Some(worker)))),
-        override_create_grpc_client_endpoint: tls.map(|tls| tls.hook(Some(REQUEST))),
-        override_config_producer: tls.map(fetches),
         override_execution_engine: Some(Arc::new(engine)),
         override_arrow_flight_service: secure.as_ref().map(SecureServer::hook),
-        ..ExecutorProcessConfig::default()
+        ..config_of(options, &link)
     };
-    let Ended { with, was_asked } = tokio::select! {
+    let ended = tokio::select! {
         ended = until_stopped(start_executor_process(Arc::new(config))) => ended?,
         Some(source) = fails.recv() => {
             let error = unwritable(&folder, source);
@@ -135,23 +120,56 @@ pub async fn run_executor(options: ExecutorOptions, worker: Arc<Worker>) -> Resu
         }
     };
     drop(secure);
-    // It also ends by itself where no heartbeat is answered.
-    if with.is_ok() && !was_asked {
-        return Err(ClusterError::SchedulerGone { place: link.place() });
+    ended.result(&link)
+}
+
+/// What Ballista's executor takes from the options and the link to the scheduler.
+fn config_of(options: ExecutorOptions, link: &SchedulerLink) -> ExecutorProcessConfig {
+    let (scheduler_host, scheduler_port) = link.host_and_port();
+    let tls = link.tls().map(Arc::as_ref);
+    ExecutorProcessConfig {
+        executor_id: options.name,
+        external_host: Some(options.host.unwrap_or_else(|| options.bind.to_string())),
+        scheduler_host: scheduler_host.to_owned(),
+        scheduler_port,
+        scheduler_connect_timeout_seconds: u16::try_from(CONNECT.0.as_secs()).unwrap_or(u16::MAX),
+        vcores: options.slots.max(1),
+        work_dir: Some(options.work_dir.display().to_string()),
+        job_data_ttl_seconds: ANSWERS.0,
+        job_data_clean_up_interval_seconds: ANSWERS.1,
+        executor_heartbeat_interval_seconds: options.heartbeat.as_secs(),
+        // Units have a budget of their own.
+        memory_pool_size: Some(0),
+
+        override_runtime_producer: Some(Arc::new(|_: &SessionConfig| runtime_without_files())),
+        override_create_grpc_client_endpoint: tls.map(|tls| tls.hook(Some(REQUEST))),
+        override_config_producer: tls.map(fetches),
+        ..ExecutorProcessConfig::default()
     }
-    with.map_err(|source| match source {
-        // The scheduler says why, in sentences of its own.
-        BallistaError::GrpcError(status) if matches!(status.code(), Code::AlreadyExists | Code::FailedPrecondition) => {
-            ClusterError::Refused { place: link.place(), reason: status.message().to_owned() }
-        }
-        source => ClusterError::Ballista { role: "the executor", source: Box::new(source) },
-    })
 }
 
 /// The error of a folder of answers that cannot be written.
 fn unwritable(folder: &AnswerFolder, source: std::io::Error) -> ClusterError {
     let (executor, directory) = (folder.executor.clone(), folder.path.display().to_string());
     ClusterError::WorkDirectory { executor, directory, source }
+}
+
+impl Ended<Result<(), BallistaError>> {
+    /// The end as a run of the executor returns it. Ballista also ends by itself where no heartbeat is answered.
+    fn result(self, link: &SchedulerLink) -> Result<(), ClusterError> {
+        if self.with.is_ok() && !self.was_asked {
+            return Err(ClusterError::SchedulerGone { place: link.place() });
+        }
+        self.with.map_err(|source| match source {
+            // The scheduler says why, in sentences of its own.
+            BallistaError::GrpcError(status)
+                if matches!(status.code(), Code::AlreadyExists | Code::FailedPrecondition) =>
+            {
+                ClusterError::Refused { place: link.place(), reason: status.message().to_owned() }
+            }
+            source => ClusterError::Ballista { role: "the executor", source: Box::new(source) },
+        })
+    }
 }
 
 /// Tells the scheduler that an executor leaves: its units run on others.
@@ -163,12 +181,12 @@ async fn leave(link: &SchedulerLink, executor: &str, reason: &str) {
     }
 }
 
-/// The end of Ballista's process.
+/// The end of Ballista's process, and whether it was asked for.
 #[derive(Debug)]
 struct Ended<T> {
-    /// What it returned.
+    /// What the process returned.
     with: T,
-    /// Whether a signal asked for it.
+    /// Whether a signal asked the process to end.
     was_asked: bool,
 }
 
@@ -178,10 +196,7 @@ struct Ended<T> {
 /// # Errors
 /// If no handler of signals can be installed.
 async fn until_stopped<T>(process: impl Future<Output = T>) -> Result<Ended<T>, ClusterError> {
-    let listen = |kind: SignalKind| {
-        signal(kind).map_err(|error| ClusterError::Ballista { role: "the executor", source: Box::new(error.into()) })
-    };
-    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let (mut interrupt, mut terminate) = (handler(SignalKind::interrupt())?, handler(SignalKind::terminate())?);
     let mut process = pin!(process);
 
     loop {
@@ -197,6 +212,10 @@ async fn until_stopped<T>(process: impl Future<Output = T>) -> Result<Ended<T>, 
         // Once Ballista has taken a signal, it takes no other.
         let _ = raise(number);
     }
+}
+
+fn handler(kind: SignalKind) -> Result<Signal, ClusterError> {
+    signal(kind).map_err(|error| ClusterError::Ballista { role: "the executor", source: Box::new(error.into()) })
 }
 
 /// The settings of tasks that fetch rows of other executors by TLS.

@@ -1,4 +1,4 @@
-//! Settings of clients and servers with TLS.
+//! Settings of clients and servers with TLS, made of the files of a process.
 
 use std::error::Error;
 use std::fmt;
@@ -14,33 +14,33 @@ use crate::tls::explain::{Failure, lasting, with_causes};
 use crate::tls::files::TlsFiles;
 use crate::tls::handshake;
 
-/// How long a connection is tried.
+/// How long a connection is tried before it counts as failed.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Time between two signs of life.
+/// Time between two signs of life on a connection without requests.
 pub(crate) const ALIVE: Duration = Duration::from_secs(10);
 /// Bytes in flight of a stream and of a connection: those that Ballista fetches shuffled rows with.
 const WINDOWS: (u32, u32) = (16 << 20, 64 << 20);
 
 type Refusal = Box<dyn Error + Send + Sync>;
 
-/// TLS as a process uses it.
+/// TLS as a process uses it: as a client, and as a server if it has a certificate.
 #[derive(Clone)]
 pub(crate) struct Tls {
     client: ClientTlsConfig,
     server: Option<ServerTlsConfig>,
-    /// For what a failed connection does not say.
+    /// Settings of a handshake by hand, for what a failed connection does not say.
     handshake: Option<Arc<ClientConfig>>,
 }
 
 impl fmt::Debug for Tls {
-    /// Without the key.
+    /// Shows whether there is a certificate, and never the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tls").field("has_certificate", &self.server.is_some()).finish_non_exhaustive()
     }
 }
 
 impl Tls {
-    /// TLS with the files of a process.
+    /// TLS with the files of a process, which are read and tried here.
     pub(crate) fn of(files: &TlsFiles) -> Result<Self, ClusterError> {
         let pem = files.read()?;
         let handshake = handshake::config(&pem);
@@ -49,6 +49,7 @@ impl Tls {
             Some(ca) => client.ca_certificate(Certificate::from_pem(ca)),
             None => client.with_native_roots(),
         };
+
         let server = pem.identity.map(|(cert, key)| {
             let identity = Identity::from_pem(cert, key);
             client = client.clone().identity(identity.clone());
@@ -58,22 +59,23 @@ impl Tls {
                 None => server,
             }
         });
+
         let tls = Self { client, server, handshake };
-        // What cannot be used is told now, with the names of the files, and not by the first connection.
-        let unusable = |error: Refusal| ClusterError::TlsUnusable {
-            files: [&files.ca, &files.cert, &files.key]
-                .into_iter()
-                .flatten()
-                .map(|file| file.display().to_string())
-                .collect::<Vec<_>>()
-                .join(", "),
-            reason: with_causes(error.as_ref()),
-        };
-        tls.endpoint(&Endpoint::from_static("http://localhost:1"), None).map_err(unusable)?;
-        if let Some(server) = &tls.server {
-            Server::builder().tls_config(server.clone()).map_err(|error| unusable(Box::new(error)))?;
-        }
+        tls.check().map_err(|error| {
+            let files = [&files.ca, &files.cert, &files.key].into_iter().flatten();
+            let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
+            ClusterError::TlsUnusable { files: files.join(", "), reason: with_causes(error.as_ref()) }
+        })?;
         Ok(tls)
+    }
+
+    /// What cannot be used is told now, with the names of the files, and not by the first connection.
+    fn check(&self) -> Result<(), Refusal> {
+        self.endpoint(&Endpoint::from_static("http://localhost:1"), None)?;
+        if let Some(server) = &self.server {
+            Server::builder().tls_config(server.clone())?;
+        }
+        Ok(())
     }
 
     /// A builder of servers; `None` without a certificate.
@@ -101,12 +103,12 @@ impl Tls {
         })
     }
 
-    /// Why a connection to a server failed.
+    /// Why a connection to a server failed, found by a handshake of its own if the error does not tell.
     pub(crate) async fn failure(&self, error: &tonic::transport::Error, host: &str, port: u16) -> Failure {
         let mut reason = lasting(error);
         if let (None, Some(config)) = (reason, &self.handshake) {
-            let said = handshake::error_of(Arc::clone(config), host.to_owned(), port).await;
-            reason = said.as_ref().and_then(|error| lasting(error));
+            let failed = handshake::error_of(Arc::clone(config), host.to_owned(), port).await;
+            reason = failed.as_ref().and_then(|error| lasting(error));
         }
         Failure::of(error, reason)
     }

@@ -27,6 +27,9 @@ use crate::MESSAGE;
 use crate::error::ClusterError;
 use crate::tls::config::Tls;
 
+/// Whose server this is, for messages.
+const ROLE: &str = "the executor";
+
 /// A server that runs, and ends at the latest when it is dropped.
 pub(crate) struct SecureServer {
     running: Arc<Mutex<Option<Running>>>,
@@ -46,19 +49,17 @@ impl SecureServer {
         work_dir: String,
         tls: &Tls,
     ) -> Result<Self, ClusterError> {
-        let role = "the executor";
-        let address = listener.local_addr().map_or_else(|_| role.to_owned(), |address| address.to_string());
+        let address = listener.local_addr().map_or_else(|_| ROLE.to_owned(), |address| address.to_string());
         let listen = |source| ClusterError::Listen { address: address.clone(), source };
 
         listener.set_nonblocking(true).map_err(listen)?;
         let incoming = TcpIncoming::from(TcpListener::from_std(listener).map_err(listen)?).with_nodelay(Some(true));
 
-        let serve = |source| ClusterError::Serve { role, source };
-        let mut server = tls.server().ok_or(ClusterError::NoCertificate { role: "an executor" })?.map_err(serve)?;
+        let mut server = tls.server().ok_or(ClusterError::NoCertificate { role: "an executor" })?.map_err(unserved)?;
         let rows = FlightServiceServer::new(BallistaFlightService::new(work_dir))
             .max_decoding_message_size(MESSAGE)
             .max_encoding_message_size(MESSAGE);
-        let work = ExecutorGrpcServer::new(ToLoopback::new(inner).map_err(serve)?)
+        let work = ExecutorGrpcServer::new(ToLoopback::new(inner).map_err(unserved)?)
             .max_decoding_message_size(MESSAGE)
             .max_encoding_message_size(MESSAGE);
 
@@ -89,6 +90,10 @@ impl SecureServer {
             })
         })
     }
+}
+
+fn unserved(source: tonic::transport::Error) -> ClusterError {
+    ClusterError::Serve { role: ROLE, source }
 }
 
 impl Drop for SecureServer {

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use rustls::{AlertDescription, CertificateError};
 
-/// Why a connection failed.
+/// Why a connection failed, in words for an operator.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) reason: String,
@@ -30,45 +30,55 @@ impl Failure {
 /// What fails the next time, too, with the words of it; `None` for all that may go better, such as a process that is not
 /// there yet.
 pub(crate) fn lasting(error: &(dyn Error + 'static)) -> Option<&'static str> {
-    Some(match rustls_of(error)? {
-        rustls::Error::InvalidCertificate(wrong) => match wrong {
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                "its certificate is for another name: use a name or address that the certificate has, or make one that has \
-                 this name"
-            }
-            CertificateError::Expired
-            | CertificateError::ExpiredContext { .. }
-            | CertificateError::NotValidYet
-            | CertificateError::NotValidYetContext { .. } => {
-                "its certificate has expired, or is not valid yet: renew it, or set the clock of this machine"
-            }
-            _ => {
-                "its certificate is from no authority that is trusted here: name the file with the authority's certificate, by \
-                 `ca` of `[cluster]` in tidetable.toml, or by --tls-ca of a scheduler or an executor"
-            }
-        },
-        rustls::Error::AlertReceived(alert) => match alert {
-            AlertDescription::CertificateRequired => {
-                "it wants a certificate of this process: name its file and that of its key, by `cert` and `key` of `[cluster]` \
-                 in tidetable.toml, or by --tls-cert and --tls-key"
-            }
-            AlertDescription::UnknownCA
-            | AlertDescription::BadCertificate
-            | AlertDescription::UnsupportedCertificate
-            | AlertDescription::CertificateUnknown
-            | AlertDescription::CertificateExpired
-            | AlertDescription::DecryptError
-            | AlertDescription::AccessDenied => {
-                "it does not accept the certificate of this process: use one that is valid and from the authority that its \
-                 --tls-ca names"
-            }
-            _ => return None,
-        },
+    match rustls_of(error)? {
+        rustls::Error::InvalidCertificate(wrong) => Some(of_certificate(wrong)),
+        rustls::Error::AlertReceived(alert) => of_alert(*alert),
         rustls::Error::InvalidMessage(_) => {
-            "it does not use TLS: write ballista://HOST:PORT, or start it with --tls-cert"
+            Some("it does not use TLS: write ballista://HOST:PORT, or start it with --tls-cert")
         }
-        _ => return None,
-    })
+        _ => None,
+    }
+}
+
+/// What is wrong with the certificate of a server.
+fn of_certificate(wrong: &CertificateError) -> &'static str {
+    match wrong {
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "its certificate is for another name: use a name or address that the certificate has, or make one that has \
+             this name"
+        }
+        CertificateError::Expired
+        | CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYet
+        | CertificateError::NotValidYetContext { .. } => {
+            "its certificate has expired, or is not valid yet: renew it, or set the clock of this machine"
+        }
+        _ => {
+            "its certificate is from no authority that is trusted here: name the file with the authority's certificate, by \
+             `ca` of `[cluster]` in tidetable.toml, or by --tls-ca of a scheduler or an executor"
+        }
+    }
+}
+
+/// What a server says of the certificate of this process.
+fn of_alert(alert: AlertDescription) -> Option<&'static str> {
+    match alert {
+        AlertDescription::CertificateRequired => Some(
+            "it wants a certificate of this process: name its file and that of its key, by `cert` and `key` of `[cluster]` \
+             in tidetable.toml, or by --tls-cert and --tls-key",
+        ),
+        AlertDescription::UnknownCA
+        | AlertDescription::BadCertificate
+        | AlertDescription::UnsupportedCertificate
+        | AlertDescription::CertificateUnknown
+        | AlertDescription::CertificateExpired
+        | AlertDescription::DecryptError
+        | AlertDescription::AccessDenied => Some(
+            "it does not accept the certificate of this process: use one that is valid and from the authority that its \
+             --tls-ca names",
+        ),
+        _ => None,
+    }
 }
 
 /// The error of rustls among the causes of `error`.

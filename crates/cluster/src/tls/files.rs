@@ -7,7 +7,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::error::ClusterError;
 
-/// Files in PEM that a process uses for TLS.
+/// Files in PEM that a process uses for TLS: whom it trusts, and who it is itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsFiles {
     /// Certificates of the authority that the other processes' certificates are from; without it those of the system count. A
@@ -15,7 +15,7 @@ pub struct TlsFiles {
     pub ca: Option<PathBuf>,
     /// The certificate of this process, followed by those up to the authority.
     pub cert: Option<PathBuf>,
-    /// Its private key.
+    /// The private key of that certificate.
     pub key: Option<PathBuf>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Pem {
 }
 
 impl TlsFiles {
-    /// Whether no file is named.
+    /// Whether no file is named, so that connections are in clear.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -47,9 +47,12 @@ impl TlsFiles {
 }
 
 fn read(path: &Path, holds: &'static str, is_right: fn(&[u8]) -> bool) -> Result<Vec<u8>, ClusterError> {
-    let file = || path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|source| ClusterError::TlsFile { file: file(), source })?;
-    if is_right(&bytes) { Ok(bytes) } else { Err(ClusterError::TlsContent { file: file(), holds }) }
+    let file = path.display().to_string();
+    match std::fs::read(path) {
+        Ok(bytes) if is_right(&bytes) => Ok(bytes),
+        Ok(_) => Err(ClusterError::TlsContent { file, holds }),
+        Err(source) => Err(ClusterError::TlsFile { file, source }),
+    }
 }
 
 fn has_certificate(pem: &[u8]) -> bool {

@@ -14,14 +14,13 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, Stream};
 
 use crate::tls::files::Pem;
 
-/// How long the server is waited for.
+/// How long the server is waited for, to connect and to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The first bytes of HTTP/2, which a server answers.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// Settings of a handshake; `None` if those of the system count, which are not looked up for this.
 pub(crate) fn config(pem: &Pem) -> Option<Arc<ClientConfig>> {
-    let certificates = |pem: &[u8]| CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>().ok();
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(certificates(pem.ca.as_deref()?)?);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -38,6 +37,10 @@ pub(crate) fn config(pem: &Pem) -> Option<Arc<ClientConfig>> {
     Some(Arc::new(config))
 }
 
+fn certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
+    CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>().ok()
+}
+
 /// The error of a handshake with the server and of its first answer; `None` if there is none, or no connection.
 pub(crate) async fn error_of(config: Arc<ClientConfig>, host: String, port: u16) -> Option<std::io::Error> {
     tokio::task::spawn_blocking(move || {
@@ -47,8 +50,8 @@ pub(crate) async fn error_of(config: Arc<ClientConfig>, host: String, port: u16)
         tcp.set_read_timeout(Some(PATIENCE)).ok()?;
         let mut connection = ClientConnection::new(config, ServerName::try_from(host).ok()?).ok()?;
         let mut stream = Stream::new(&mut connection, &mut tcp);
-        let said = stream.write_all(PREFACE).and_then(|()| stream.read(&mut [0]));
-        said.err()
+        let answered = stream.write_all(PREFACE).and_then(|()| stream.read(&mut [0]));
+        answered.err()
     })
     .await
     .ok()?

@@ -12,13 +12,13 @@ use tonic::transport::{Channel, Error};
 
 /// Where a scheduler says whether executors are connected. Other servers answer something else.
 pub(crate) const READY: &str = "/readyz";
-/// How long an answer is waited for.
+/// How long an answer is waited for; a server that gives none counts as connected.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Bytes of an answer that are read.
+/// Bytes of an answer that are read, at most: another server may send anything.
 const LONGEST: usize = 1 << 20;
 
-/// What a server answers to [`READY`].
+/// What a server answers to [`READY`], whatever server it is.
 #[derive(Debug)]
 pub(crate) struct Readiness {
     pub(crate) status: u16,
@@ -31,7 +31,7 @@ pub(crate) const BETWEEN: &str = "\0";
 
 /// What the server answers to [`READY`]; `None` if it gives no answer in time.
 pub(crate) async fn probe(mut channel: Channel) -> Result<Option<Readiness>, Error> {
-    let asked = async {
+    let readiness = async {
         std::future::poll_fn(|context| Service::<http::Request<Body>>::poll_ready(&mut channel, context)).await?;
         let mut request = http::Request::new(Body::empty());
         *request.uri_mut() = http::Uri::from_static(READY);
@@ -39,7 +39,7 @@ pub(crate) async fn probe(mut channel: Channel) -> Result<Option<Readiness>, Err
         let status = response.status().as_u16();
         Ok(Readiness { status, body: read(response.into_body()).await })
     };
-    tokio::time::timeout(PATIENCE, asked).await.ok().transpose()
+    tokio::time::timeout(PATIENCE, readiness).await.ok().transpose()
 }
 
 /// The bytes of an answer, as far as they come.
