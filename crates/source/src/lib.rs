@@ -78,9 +78,11 @@ mod text_shape;
 mod time;
 mod value;
 
+pub use blocks::check_arrow_lengths;
 pub use column_diff::ColumnDiff;
 pub use content_hash::ContentHash;
 pub use csv::{Counted, TextNotes};
+pub use decompress::PlainContent;
 pub use error::SourceError;
 pub use format::{Foreign, Format};
 pub use location::{BucketUrl, Location, LocationError, Split, is_url, redacted, without_passwords};

@@ -3,9 +3,11 @@
 mod avro;
 mod input;
 mod ipc;
+mod ipc_check;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use avro::{AvroBlocks, AvroPlan, Blocks};
 pub(crate) use input::BlockInput;
 pub(crate) use ipc::IpcMessages;
+pub use ipc_check::check_arrow_lengths;

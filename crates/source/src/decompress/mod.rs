@@ -2,6 +2,8 @@
 
 mod decompression;
 mod gzip;
+mod plain_content;
 mod zip_archive;
 
 pub(crate) use decompression::{AsFound, Content, Decoded};
+pub use plain_content::PlainContent;

@@ -21,6 +21,7 @@ mod units;
 mod words;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use arrow::array::{AsArray, RecordBatch, StringArray};
 use arrow::datatypes::SchemaRef;
@@ -30,6 +31,7 @@ use tidetable_layout::FieldType;
 use crate::blocks::{AvroBlocks, IpcMessages};
 use crate::columnar::{Lists, columns};
 use crate::csv::{TextNotes, name_by_place};
+use crate::decompress::PlainContent;
 use crate::error::SourceError;
 use crate::format::Format;
 use crate::plan::path_values;
@@ -47,6 +49,9 @@ use files::{Declared, Kin};
 use odd::{Inferred, SampledRow, decimal_comma};
 use pass::{Pass, take_unreadable};
 use words::Words;
+
+/// The part of a sample that tells a header from values: half a mebibyte.
+const DIALECT_SHARE: u64 = 64;
 
 /// The inferred schema of a file, or of files of a kind.
 #[derive(Debug)]
@@ -230,6 +235,43 @@ impl Storage {
         })
     }
 
+    /// What separates and quotes the fields of a local file, and whether it has a header, as [`Storage::sample`] finds out;
+    /// `delimiter` separates them, if it is known. A file without rows has a header, unless its line is numbers.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has other lines than those of one table.
+    pub fn csv_dialect(&self, path: &Path, delimiter: Option<u8>) -> Result<CsvOptions, SampleError> {
+        let input = InputFile::local(path, Format::Csv)?;
+        let (mut csv, names) = match head::read(&input.path, self.raw(&input)?, delimiter) {
+            Ok(head) => (head.csv, head.names),
+            Err(SampleError::OneColumn { .. }) => {
+                let csv = CsvOptions { delimiter: delimiter.unwrap_or(b','), ..CsvOptions::default() };
+                (csv, vec![first_line(path)?])
+            }
+            Err(SampleError::Empty { .. }) => return Ok(CsvOptions::default()),
+            Err(error) => return Err(error),
+        };
+
+        let is_number = |name: &String| name.trim().parse::<f64>().is_ok();
+        if twice(&names).is_some_and(is_number) {
+            csv.header = false;
+            return Ok(csv);
+        }
+
+        let are_numbers = names.iter().all(is_number);
+        let mut spec = declaration(&input, csv, names);
+        let mut rows = Pass::default();
+        self.pass_file(&spec, &input, DIALECT_SHARE, &mut rows)?;
+        spec.csv.header = match rows.rows {
+            0 => !are_numbers,
+            _ => {
+                refine_text(&mut spec, &rows, None);
+                !kinds::header_is_data(&spec)
+            }
+        };
+        Ok(spec.csv)
+    }
+
     /// What the beginning of a file declares: text columns of CSV, which may have a header, typed ones of Parquet.
     fn declared(&self, header: bool, input: &InputFile, zone: Option<Tz>) -> Result<Declared, SampleError> {
         let path = &input.path;
@@ -267,7 +309,7 @@ impl Storage {
 
     /// As [`Self::declared`], of CSV. A header that has a number twice is no header.
     fn declared_csv(&self, header: bool, input: &InputFile, mut spec: SourceSpec) -> Result<Declared, SampleError> {
-        let head = head::read(&input.path, self.raw(input)?)?;
+        let head = head::read(&input.path, self.raw(input)?, None)?;
         spec.csv = head.csv;
         if head.names.iter().any(|name| name.contains('\r')) {
             // Tells where lines end differently.
@@ -303,6 +345,21 @@ impl Storage {
 
 fn text_columns(names: Vec<String>) -> Vec<ColumnSpec> {
     names.into_iter().map(|name| ColumnSpec::new(name, FieldType::Text)).collect()
+}
+
+/// The declaration of a file whose columns are text.
+fn declaration(input: &InputFile, csv: CsvOptions, mut names: Vec<String>) -> SourceSpec {
+    name_by_place(&mut names);
+    let columns = text_columns(names);
+    SourceSpec { files: vec![input.path.clone()], format: Some(Format::Csv), csv, columns, ..SourceSpec::default() }
+}
+
+/// The first line that is not blank, of a file whose lines nothing separates.
+fn first_line(path: &Path) -> Result<String, SampleError> {
+    let content = PlainContent::open(path)?;
+    let mut lines = content.at_hand().split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let first = lines.find(|line| !line.is_empty()).unwrap_or_default();
+    Ok(String::from_utf8_lossy(first).trim_matches('"').to_owned())
 }
 
 /// The first name that is there twice; blank ones do not count.

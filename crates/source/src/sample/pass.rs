@@ -45,7 +45,7 @@ impl Storage {
     }
 
     /// Adds the beginning of a file, one of `share`; whether that is all of it.
-    fn pass_file(
+    pub(super) fn pass_file(
         &self,
         spec: &SourceSpec,
         input: &InputFile,

@@ -3,8 +3,8 @@ use tidetable_layout::FieldType;
 
 use crate::sample::Sample;
 use crate::sample::error::SampleError;
-use crate::spec::SourceSpec;
 use crate::spec::Thousands;
+use crate::spec::{CsvOptions, SourceSpec};
 use crate::storage::Storage;
 
 fn sample_of(name: &str, bytes: &[u8]) -> Result<Sample, SampleError> {
@@ -351,4 +351,35 @@ fn lines_before_the_header_are_skipped() {
     let commas = sample_of("a.csv", format!("Report\nof 2020\nts;v\n{rows}").as_bytes()).unwrap();
     assert_eq!((commas.spec.csv.skip, commas.spec.csv.delimiter, commas.spec.columns.len()), (2, b';', 2));
     assert!(commas.spec.csv.decimal_comma);
+}
+
+fn dialect(text: &str) -> CsvOptions {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    std::fs::write(&path, text).unwrap();
+    Storage::new(folder.path().to_owned(), None).csv_dialect(&path, None).unwrap()
+}
+
+#[test]
+fn delimiter_quote_and_header_are_found() {
+    for (text, delimiter, quote, header) in [
+        ("a,b\n1,2\n", b',', b'"', true),
+        ("a;b\n1,5;2\n", b';', b'"', true),
+        ("a\tb\nx\ty\n", b'\t', b'"', true),
+        ("7|Ghent\n42|Lyon\n", b'|', b'"', false),
+        ("'a','b'\n'x','1'\n", b',', b'\'', true),
+        ("1,2\n", b',', b'"', false),
+        ("a,b\n", b',', b'"', true),
+        ("value\n1\n2\n", b',', b'"', true),
+        ("1\n2\n3\n", b',', b'"', false),
+        ("", b',', b'"', true),
+    ] {
+        let found = dialect(text);
+        assert_eq!((found.delimiter, found.quote, found.header), (delimiter, Some(quote), header), "{text:?}");
+    }
+    assert_eq!(dialect("# of the plant\na,b\n1,2\n3,4\n").comment, Some(b'#'));
+    let skipped =
+        dialect("Report of the plant\n\nts;kwh;note\n2020-01-01;1;a\n2020-01-02;2;b\n2020-01-03;3;c\n2020-01-04;4;d\n");
+    assert_eq!((skipped.delimiter, skipped.header), (b';', true));
+    assert!(skipped.skip > 0);
 }

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::NaiveDate;
@@ -109,6 +109,17 @@ impl InputFile {
     /// Whether it is a file that is read by older rules than those of this build.
     pub fn has_older_rules(&self) -> bool {
         self.reader.is_older() && !matches!(self.location, FileAccess::Elsewhere)
+    }
+
+    /// A local file that no source declares, to be looked at.
+    ///
+    /// # Errors
+    /// [`SourceError::Io`], if it is missing.
+    pub(crate) fn local(path: &Path, format: Format) -> Result<Self, SourceError> {
+        let name = path.display().to_string();
+        let found = std::fs::metadata(path).map_err(|source| SourceError::Io { path: name.clone(), source })?;
+        let (reader, location) = (ReaderVersion::CURRENT, FileAccess::Local(path.to_owned()));
+        Ok(Self { size: found.len(), format, reader, location, ..Self::of_rows(&name, "") })
     }
 
     /// An input of rows that do not come from a file, such as a query result. `path` names it, and `version` changes when its

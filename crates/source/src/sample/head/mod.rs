@@ -35,8 +35,9 @@ pub(super) struct Head {
     pub encoding: &'static str,
 }
 
-/// Reads the first lines of the file at `path`, and finds its dialect and the names of its columns.
-pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, SampleError> {
+/// Reads the first lines of the file at `path`, and finds its dialect and the names of its columns. `delimiter` separates them, if it
+/// is known.
+pub(super) fn read(path: &str, from: Box<dyn Read + Send>, delimiter: Option<u8>) -> Result<Head, SampleError> {
     let mut bytes = Vec::new();
     let mut decoded = Decoded::new(path.to_owned(), from)?;
     let mut whole = decoded.append(&mut bytes, HEAD_BYTES)? < HEAD_BYTES;
@@ -59,7 +60,7 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
         decoded.take_returns_as_line_ends(&mut bytes)?;
     }
 
-    let (skip, start) = start_behind_preamble(&bytes, whole);
+    let (skip, start) = start_behind_preamble(&bytes, whole, delimiter);
     let (csv, header) = match start {
         Start::Header { csv, names } => (csv, names),
         Start::Preamble { line } => return Err(preamble::error(path, line, &bytes)),
@@ -71,9 +72,9 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>) -> Result<Head, Sampl
 }
 
 /// How many lines stand before the header, if they can be skipped, and what follows them.
-fn start_behind_preamble(bytes: &[u8], whole: bool) -> (u64, Start) {
+fn start_behind_preamble(bytes: &[u8], whole: bool, delimiter: Option<u8>) -> (u64, Start) {
     let comment = comment(bytes);
-    let declared = declared_delimiter(bytes);
+    let declared = delimiter.or_else(|| declared_delimiter(bytes));
     let first = start(bytes, whole, comment, declared);
 
     // Units follow the names of TOA5.
@@ -98,9 +99,9 @@ enum Start {
 
 /// What the first lines of `bytes` are, with the delimiter that gives the most lines as many fields as the first.
 fn start(bytes: &[u8], whole: bool, comment: Option<u8>, declared: Option<u8>) -> Start {
-    let dialects = DELIMITERS
+    let delimiters = declared.map_or(DELIMITERS.to_vec(), |declared| vec![declared]);
+    let dialects = delimiters
         .into_iter()
-        .filter(|delimiter| declared.is_none_or(|declared| declared == *delimiter))
         .map(|delimiter| CsvOptions { delimiter, comment, ..CsvOptions::default() })
         .map(|csv| with_quotes(csv, bytes, whole));
     let dialects: Vec<(CsvOptions, Vec<HeadRecord>)> = dialects.collect();
