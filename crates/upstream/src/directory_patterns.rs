@@ -40,6 +40,23 @@ pub fn located(locations: &[String]) -> Result<Vec<String>, &String> {
     Ok(found)
 }
 
+/// The files that a location names whose directories have no wildcards: those that match its pattern, those in a directory, or
+/// itself. They are sorted by name; those whose name begins with `.` match no wildcard.
+pub fn files_of(location: &str) -> Vec<PathBuf> {
+    let path = Path::new(location);
+    let (directory, names) = match location.rsplit_once('/') {
+        _ if !is_pattern(location) && !path.is_dir() => return vec![path.to_owned()],
+        _ if !is_pattern(location) => (location, "*"),
+        Some(("", names)) => ("/", names),
+        Some((directory, names)) => (directory, names),
+        None => ("", location),
+    };
+    let Some(matcher) = matcher(names) else { return Vec::new() };
+    let directory = Path::new(directory);
+    let of_data = entries(directory).into_iter().filter(|(name, is_directory)| !is_directory && !name.starts_with('.'));
+    of_data.filter(|(name, _)| matcher.is_match(name)).map(|(name, _)| directory.join(name)).collect()
+}
+
 /// Whether `text` has a wildcard of a pattern of paths.
 pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])

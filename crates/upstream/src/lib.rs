@@ -9,6 +9,7 @@ pub mod directory_patterns;
 mod distinct_decimals;
 pub mod floats;
 mod limits;
+mod long_join_chains;
 pub mod merge_joins;
 mod multisets;
 mod preserved_order;
@@ -45,6 +46,7 @@ pub fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     date_comparisons::insert(&mut rules);
     distinct_decimals::replace(&mut rules);
+    long_join_chains::replace(&mut rules);
     rules
 }
 

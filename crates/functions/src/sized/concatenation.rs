@@ -14,6 +14,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use crate::argument_types::is_text;
 use crate::chain;
+use crate::sized::planning::check_abandoned;
 
 /// Replaces `||` of texts, and long chains of it, by functions whose values are counted. It follows type coercion.
 pub(super) struct CountedConcatenations {
@@ -41,6 +42,7 @@ impl AnalyzerRule for CountedConcatenations {
 impl CountedConcatenations {
     /// A node whose expressions are counted.
     fn of_node(&self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        check_abandoned()?;
         let names = NamePreserver::new(&plan);
         let schema = merge_schema(&plan.inputs());
         plan.map_expressions(|expr| {

@@ -93,8 +93,12 @@ fn pulls_up(plan: &LogicalPlan, is_fit: fn(&Expr, &DFSchema) -> bool) -> bool {
     }
     match plan {
         LogicalPlan::Filter(filter) => {
-            let mut conditions = split_conjunction(&filter.predicate).into_iter().filter(|expr| expr.contains_outer());
-            conditions.all(|expr| is_known(expr) && is_fit(expr, filter.input.schema()))
+            let conditions = split_conjunction(&filter.predicate).into_iter().filter(|expr| expr.contains_outer());
+            let conditions: Vec<&Expr> = conditions.collect();
+            // Conditions below a projection that renames their columns are lost sight of beside others above it.
+            let is_one_filter = conditions.is_empty() || outer_references(&filter.input) == 0;
+            is_one_filter
+                && conditions.into_iter().all(|expr| is_known(expr) && is_fit(expr, filter.input.schema()))
                 && pulls_up(&filter.input, is_fit)
         }
         LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) | LogicalPlan::Distinct(Distinct::All(_)) => {

@@ -24,6 +24,7 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, Filter, Join, JoinConstraint, JoinType, LogicalPlan, Projection, lit};
 use datafusion::optimizer::AnalyzerRule;
+use tidetable_functions::check_abandoned;
 
 use self::domain::Outer;
 use self::expressions::{has_subqueries, has_subquery, node_has_subqueries, subquery_mut, with_plan};
@@ -75,6 +76,7 @@ impl Unnesting {
 
     /// Rewrites `plan` bottom-up: inputs before the nodes above them.
     fn plan(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        check_abandoned()?;
         let plan = plan.map_children(|child| self.plan(child).map(Transformed::yes))?.data;
         let plan = match node_has_subqueries(&plan)? {
             true => plan.map_expressions(|expr| expr.transform_up(|expr| self.inside(expr)))?.data,
