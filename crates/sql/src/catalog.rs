@@ -100,9 +100,13 @@ impl Tables {
     }
 
     /// Makes tables of paths and URLs with the settings of `context`, if the session may read files.
-    pub(crate) fn read_files_with(&self, context: &SessionContext) {
-        if let Some(files) = &self.files {
-            files.read_with(context);
+    ///
+    /// # Errors
+    /// As [`FileTables::read_with`].
+    pub(crate) fn read_files_with(&self, context: &SessionContext) -> Result<()> {
+        match &self.files {
+            Some(files) => files.read_with(context),
+            None => Ok(()),
         }
     }
 

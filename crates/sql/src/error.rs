@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use tidetable_blobs::BlobError;
 use tidetable_functions::{Abandoned, as_written};
 use tidetable_layout::error::{DecodeError, ShapeError};
+use tidetable_source::sample::SampleError;
 use tidetable_source::{LocationError, describe_request};
 use tidetable_store::StoreError;
 
@@ -180,6 +181,17 @@ pub enum SqlError {
         /// The options that the function takes, in words.
         options: &'static str,
     },
+    /// A file of a query that cannot be read, or is not as its ending says.
+    #[error(transparent)]
+    File(SampleError),
+    /// A file that its reader cannot make rows of.
+    #[error("{path}: {problem}; the file is damaged: copy it again")]
+    DamagedFile {
+        /// Path of the file.
+        path: String,
+        /// What is wrong, in the words of the reader.
+        problem: String,
+    },
     /// A published file is missing.
     #[error(
         "{path} is missing: its part may be published again just now, so repeat the query; if it stays missing, run its job"
@@ -308,6 +320,8 @@ impl SqlError {
             Self::Store(StoreError::NoTable { .. }) => true,
             Self::Store(_)
             | Self::Decode { .. }
+            | Self::DamagedFile { .. }
+            | Self::File(_)
             | Self::PublishedGone { .. }
             | Self::PublishedReplaced { .. }
             | Self::PublishedDamaged { .. }

@@ -33,6 +33,7 @@ use tidetable_upstream::rules::node_rule::Rule;
 
 use crate::catalog::exports::{bucket_url, files_url};
 use crate::catalog::external::ExternalTables;
+use crate::catalog::files::arrow_format::CheckedArrowFactory;
 use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
 use crate::error::{Result, SqlError};
 use crate::names::{CATALOG, RECORDS, ROWS};
@@ -151,9 +152,10 @@ impl Session {
             state = bound_sizes(state, usize::try_from(memory).unwrap_or(usize::MAX), &runtime.memory_pool);
         }
 
-        let state = state.build();
+        let mut state = state.build();
+        state.register_file_format(Arc::new(CheckedArrowFactory), true)?;
         let context = SessionContext::new_with_state(state);
-        tables.read_files_with(&context);
+        tables.read_files_with(&context)?;
         match store.blobs().bucket() {
             Some(bucket) => context.register_object_store(&bucket_url()?, bucket.client),
             None => context.register_object_store(&files_url()?, Arc::clone(tables.published().files()) as _),

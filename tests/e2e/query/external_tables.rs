@@ -161,3 +161,100 @@ fn functions_read_files_as_in_duckdb() {
         assert!(said.contains(part), "{wrong}: {said}");
     }
 }
+
+/// Compressed with a program of the machine; `None` if it is missing.
+fn compressed(project: &Project, program: &str, file: &str) -> Option<()> {
+    let status = std::process::Command::new(program).args(["-kfq", file]).current_dir(project.path("")).status();
+    status.ok().filter(std::process::ExitStatus::success).map(drop)
+}
+
+#[test]
+fn text_is_read_as_it_is_written() {
+    let project = project();
+    for (file, text) in [
+        ("comma.csv", "meter,town\n7,Ghent\n42,Lyon\n"),
+        ("semicolon.csv", "meter;town\n7;Ghent\n42;Lyon\n"),
+        ("tab.tsv", "meter\ttown\n7\tGhent\n42\tLyon\n"),
+        ("bar.txt", "meter|town\n7|Ghent\n42|Lyon\n"),
+        ("quoted.csv", "'meter';'town'\n'7';'Ghent'\n'42';'Lyon'\n"),
+        ("marked.csv", "\u{FEFF}meter,town\n7,Ghent\n42,Lyon\n"),
+        ("preamble.csv", "Towns of the meters\n\nmeter;town;note\n7;Ghent;a\n42;Lyon;b\n42;Lyon;c\n7;Ghent;d\n"),
+        ("lines.json", "{\"meter\":7,\"town\":\"Ghent\"}\n{\"meter\":42,\"town\":\"Lyon\"}\n"),
+        ("lines.ndjson", "{\"meter\":7,\"town\":\"Ghent\"}\n{\"meter\":42,\"town\":\"Lyon\"}\n"),
+        ("array.json", " [{\"meter\":7,\"town\":\"Ghent\"},\n {\"meter\":42,\"town\":\"Lyon\"}]\n"),
+    ] {
+        project.write(&format!("text/{file}"), text);
+        let path = format!("text/{file}");
+        let mut paths = vec![
+            path.clone(),
+            path.replacen("text/", "te*/", 1),
+            path.replacen(file, &format!("{}*", &file[..file.len() - 1]), 1),
+        ];
+        if compressed(&project, "gzip", &path).is_some() {
+            paths.push(format!("{path}.gz"));
+        }
+        if compressed(&project, "zstd", &path).is_some() {
+            paths.push(format!("{path}.zst"));
+        }
+        let function = if file.ends_with("json") { "read_json" } else { "read_csv" };
+        for path in paths {
+            for relation in [format!("'{path}'"), format!("{function}('{path}')")] {
+                if path.ends_with('*') && relation.starts_with('\'') {
+                    continue;
+                }
+                let query = format!("select distinct meter + 0 as meter, town from {relation} order by meter");
+                let found = project.json(&["sql", "-c", &query]);
+                let wanted = [json!({ "meter": 7, "town": "Ghent" }), json!({ "meter": 42, "town": "Lyon" })];
+                assert_eq!(found, wanted, "{relation}");
+            }
+        }
+        std::fs::remove_dir_all(project.path("text")).unwrap();
+    }
+
+    // Without a header, columns are called by their place; what the query says goes first.
+    project.write("plain.txt", "7;Ghent\n42;Lyon\n");
+    for (relation, rows) in
+        [("'plain.txt'", 2), ("read_csv('plain.txt')", 2), ("read_csv('plain.txt', header = true)", 1)]
+    {
+        let found = project.json(&["sql", "-c", &format!("select count(*) as n from {relation}")]);
+        assert_eq!(found[0]["n"], rows, "{relation}");
+    }
+    let found = project.json(&["sql", "-c", "select * from read_csv('plain.txt') as t(meter, town) order by meter"]);
+    assert_eq!(found[0], json!({ "meter": 7, "town": "Ghent" }));
+}
+
+#[test]
+fn a_compressed_file_is_read_whole_and_a_damaged_one_named() {
+    let project = project();
+    let rows = "select value as n, repeat('x', 50) as t from generate_series(1, 60000)";
+    for (file, output) in [("large.csv", "csv"), ("large.json", "json")] {
+        project.ok(&["sql", "-c", rows, "--output", output, "-O", file]);
+        if compressed(&project, "gzip", file).is_none() {
+            return;
+        }
+        let query = format!("select count(*) as n, sum(n) as s, max(length(t)) as l from '{file}.gz'");
+        assert_eq!(project.json(&["sql", "-c", &query]), [json!({ "n": 60_000, "s": 1_800_030_000_u64, "l": 50 })]);
+        let whole = std::fs::read(project.path(&format!("{file}.gz"))).unwrap();
+        project.write(&format!("cut.{output}.gz"), &whole[..whole.len() / 2]);
+        let told = project.fails(1, &["sql", "-c", &format!("select count(*), max(t) from 'cut.{output}.gz'")]);
+        assert!(told.contains(&format!("cut.{output}.gz")), "{told}");
+    }
+    project.write("wrong.csv.gz", "meter,town\n7,Ghent\n");
+    assert!(project.fails(1, &["sql", "-c", "select * from 'wrong.csv.gz'"]).contains("wrong.csv.gz"));
+}
+
+#[test]
+fn a_pattern_without_a_match_is_named() {
+    let project = project();
+    for relation in [
+        "'none*.csv'",
+        "'none*.csv.gz'",
+        "'none*.parquet'",
+        "'no/*.json'",
+        "read_csv('none*.csv')",
+        "read_parquet(['meters.parquet', 'none*.parquet'])",
+    ] {
+        let told = project.fails(2, &["sql", "-c", &format!("select * from {relation}")]);
+        assert!(told.contains("there is no file or directory no"), "{relation}: {told}");
+    }
+}

@@ -10,7 +10,6 @@ use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::datasource::TableType;
 use datafusion::datasource::empty::EmptyTable;
 use datafusion::datasource::file_format::FileFormat;
-use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
@@ -20,6 +19,7 @@ use tidetable_store::published::{Part, Published};
 use tidetable_store::{Store, StoreError};
 use url::Url;
 
+use crate::catalog::files::arrow_format::CheckedArrow;
 use crate::catalog::published::{ComparedFiles, PublishedTable, gone};
 use crate::catalog::unchanged::UnchangedFiles;
 use crate::error::{SqlError, external};
@@ -200,7 +200,7 @@ fn ending(part: Option<&Part>) -> &str {
 fn options(ending: &str) -> ListingOptions {
     let format: Arc<dyn FileFormat> = match ending {
         "csv" => Arc::new(CsvFormat::default().with_has_header(true)),
-        "arrow" => Arc::new(ArrowFormat),
+        "arrow" => Arc::new(CheckedArrow),
         _ => Arc::new(ParquetFormat::default()),
     };
     ListingOptions::new(format).with_file_extension(format!(".{ending}"))

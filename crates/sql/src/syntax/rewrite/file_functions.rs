@@ -36,10 +36,10 @@ pub(crate) struct FileFunction {
     pub(crate) format: FileFormat,
     /// The paths, URLs or patterns that the call names.
     pub(crate) paths: Vec<String>,
-    /// Of CSV: what separates values, if it is no comma.
+    /// Of CSV: what separates values; found in the file, if it is not given.
     pub(crate) delimiter: Option<char>,
-    /// Of CSV: whether the first line has the names of the columns.
-    pub(crate) has_header: bool,
+    /// Of CSV: whether the first line has the names of the columns; found in the file, if it is not given.
+    pub(crate) has_header: Option<bool>,
 }
 
 /// Replaces a call of such a function by a table with the call as its name.
@@ -63,6 +63,11 @@ fn format_of(name: &ObjectName) -> Option<FileFormat> {
 }
 
 impl FileFunction {
+    /// A call that reads the files at `path`, a path or a pattern, and is given nothing else.
+    pub(crate) fn of_path(format: FileFormat, path: String) -> Self {
+        Self { format, paths: vec![path], delimiter: None, has_header: None }
+    }
+
     /// Parses the name of a table that stands for a call; `None` for any other name.
     ///
     /// # Errors
@@ -81,7 +86,7 @@ impl FileFunction {
         let TableFactor::Table { name, args: Some(given), .. } = &parsed else { return Ok(None) };
         let Some(format) = format_of(name) else { return Ok(None) };
 
-        let mut call = Self { format, paths: Vec::new(), delimiter: None, has_header: true };
+        let mut call = Self { format, paths: Vec::new(), delimiter: None, has_header: None };
         for argument in &given.args {
             call.add(argument).ok_or_else(|| {
                 let options = if format == FileFormat::Csv { ", and delim and header as options" } else { "" };
@@ -130,7 +135,7 @@ impl FileFunction {
             }
             "header" => {
                 let Expr::Value(ValueWithSpan { value: Value::Boolean(header), .. }) = value else { return None };
-                self.has_header = *header;
+                self.has_header = Some(*header);
                 Some(())
             }
             _ => None,
@@ -153,7 +158,7 @@ mod tests {
     fn calls_are_read_back_from_their_text() {
         let call = FileFunction::parse("read_csv(['a.csv', 'b/*.txt'], delim = ';', header = false)").unwrap().unwrap();
         assert_eq!(call.paths, ["a.csv", "b/*.txt"]);
-        assert_eq!((call.format, call.delimiter, call.has_header), (FileFormat::Csv, Some(';'), false));
+        assert_eq!((call.format, call.delimiter, call.has_header), (FileFormat::Csv, Some(';'), Some(false)));
         let call = FileFunction::parse("READ_PARQUET('it''s.parquet')").unwrap().unwrap();
         assert_eq!((call.paths, call.format), (vec!["it's.parquet".to_owned()], FileFormat::Parquet));
         for other in ["readings", "read_csv", "read_csv.csv", "'read_csv(x)'"] {

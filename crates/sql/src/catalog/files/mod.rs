@@ -1,7 +1,12 @@
 //! Files as tables: `SELECT * FROM 'readings.parquet'`, and DuckDB's functions `read_csv`, `read_parquet` and
-//! `read_json`, which read files of any name, a list of them, or all that a pattern matches.
+//! `read_json`, which read files of any name, a list of them, or all that a pattern matches. Text is read in one way, whether a
+//! path or a function names it.
 
-use std::path::Path;
+pub(crate) mod arrow_format;
+pub(crate) mod plain_files;
+pub(crate) mod text_form;
+
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datafusion::catalog::{TableProvider, TableProviderFactory, UrlTableFactory};
@@ -12,9 +17,13 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::DFParser;
-use tidetable_upstream::directory_patterns::is_pattern;
+use tidetable_source::Format;
+use tidetable_upstream::directory_patterns::{files_of, is_pattern};
+use url::Url;
 
 use crate::catalog::external::{existing_files, is_missing, local};
+use crate::catalog::files::plain_files::{PLAIN, PlainFiles, plain_url};
+use crate::catalog::files::text_form::TextForm;
 use crate::error::{SqlError, external};
 use crate::syntax::rewrite::file_functions::{FileFormat, FileFunction};
 
@@ -23,12 +32,20 @@ use crate::syntax::rewrite::file_functions::{FileFormat, FileFunction};
 pub(crate) struct FileTables {
     /// DataFusion's own wrapper of a catalog opens each table that `information_schema` lists.
     urls: DynamicListTableFactory,
+    /// Compressed text, and text behind other lines.
+    plain: Arc<PlainFiles>,
 }
 
 impl FileTables {
     /// Reads files with the settings of `context` from now on.
-    pub(crate) fn read_with(&self, context: &SessionContext) {
+    ///
+    /// # Errors
+    /// None that a caller could meet: the scheme of the files is a constant.
+    pub(crate) fn read_with(&self, context: &SessionContext) -> Result<()> {
         self.urls.session_store().with_state(context.state_weak_ref());
+        let url = Url::parse(PLAIN).map_err(|error| DataFusionError::External(Box::new(error)))?;
+        context.register_object_store(&url, Arc::clone(&self.plain) as _);
+        Ok(())
     }
 
     /// The table `name`: a path, or a file function as written. `None` if it is the name of no file.
@@ -40,6 +57,13 @@ impl FileTables {
             return self.read(&function).await.map(Some);
         }
         let name = local(name).map_err(external)?;
+        if let Some(format) = text_format(&name) {
+            return self.read(&FileFunction::of_path(format, name)).await.map(Some);
+        }
+        if is_pattern(&name) {
+            // DataFusion takes a pattern that matches nothing for a table without columns.
+            matched_files(&existing_files(std::slice::from_ref(&name)).map_err(external)?)?;
+        }
         if let Some(table) = self.urls.try_new(&name).await? {
             return Ok(Some(table));
         }
@@ -56,7 +80,11 @@ impl FileTables {
         let Some(state) = self.state() else {
             return Err(DataFusionError::Internal("the session of a file function has ended".to_owned()));
         };
-        let declared = DFParser::parse_sql(&declaration(function))?;
+        let locations = existing_files(&function.paths).map_err(external)?;
+        let files = matched_files(&locations)?;
+        let form = TextForm::find(function, &files)?;
+
+        let declared = DFParser::parse_sql(&declaration(function.format, &form))?;
         let Some(statement) = declared.into_iter().next() else {
             return Err(DataFusionError::Internal("a file function declares no table".to_owned()));
         };
@@ -65,8 +93,23 @@ impl FileTables {
             return Err(DataFusionError::Internal("a file function declares no table".to_owned()));
         };
 
-        asked.locations = existing_files(&function.paths).map_err(external)?;
+        asked.locations = match form.is_encoded {
+            true => self.plain_locations(&files, form.skipped_lines)?,
+            false => locations,
+        };
         ListingTableFactory::new().create(&state, &asked).await
+    }
+
+    /// The URLs of files that are read as plain text.
+    fn plain_locations(&self, files: &[PathBuf], skipped_lines: u64) -> Result<Vec<String>> {
+        let mut urls = Vec::with_capacity(files.len());
+        for file in files {
+            if skipped_lines > 0 {
+                self.plain.skip_lines(std::path::absolute(file)?, skipped_lines);
+            }
+            urls.push(plain_url(file)?);
+        }
+        Ok(urls)
     }
 
     fn state(&self) -> Option<SessionState> {
@@ -81,17 +124,40 @@ fn is_path(name: &str) -> bool {
     name.contains('/') || is_pattern(name) || has_ending
 }
 
-/// The declaration of an external table over the files of a function, but for their paths.
-fn declaration(function: &FileFunction) -> String {
-    let (format, mut options) = match function.format {
-        FileFormat::Csv => ("CSV", vec![format!("'format.has_header' '{}'", function.has_header)]),
-        FileFormat::Parquet => ("PARQUET", Vec::new()),
-        FileFormat::Json => ("JSON", Vec::new()),
+/// The format of the text that a path or a pattern names by its ending; `None` for other files and for directories.
+fn text_format(name: &str) -> Option<FileFormat> {
+    let format = match Format::of_name(name)? {
+        Format::Csv => FileFormat::Csv,
+        Format::Json => FileFormat::Json,
+        _ => return None,
     };
-    if let Some(delimiter) = function.delimiter {
-        let delimiter = delimiter.to_string().replace('\'', "''");
-        options.push(format!("'format.delimiter' '{delimiter}'"));
+    (!Path::new(name).is_dir()).then_some(format)
+}
+
+/// The files that locations name, in their order.
+///
+/// # Errors
+/// If a pattern matches none.
+fn matched_files(locations: &[String]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for location in locations {
+        let found = files_of(location);
+        if found.is_empty() && is_pattern(location) {
+            return Err(external(SqlError::ExternalMissing { location: location.clone() }));
+        }
+        files.extend(found);
     }
+    Ok(files)
+}
+
+/// The declaration of an external table over files, but for their paths.
+fn declaration(format: FileFormat, form: &TextForm) -> String {
+    let format = match format {
+        FileFormat::Csv => "CSV",
+        FileFormat::Parquet => "PARQUET",
+        FileFormat::Json => "JSON",
+    };
+    let options: Vec<String> = form.options.iter().map(|(name, value)| format!("'{name}' '{value}'")).collect();
     let options = if options.is_empty() { String::new() } else { format!(" OPTIONS ({})", options.join(", ")) };
     format!("CREATE EXTERNAL TABLE files STORED AS {format} LOCATION 'files'{options}")
 }
