@@ -260,6 +260,26 @@ pub enum SqlError {
         /// The most that a `SELECT` may have.
         limit: usize,
     },
+    /// A statement with more relations than are planned.
+    #[error(
+        "the statement has more than {limit} relations{}: a CTE (WITH) is planned wherever it is named, with all that it names. \
+         Name it less often, or write its rows into a file and read that",
+        .cte.as_ref().map(|cte| format!(", most of them in {cte}")).unwrap_or_default()
+    )]
+    TooManyRelations {
+        /// The most that a statement may have, with those of its CTEs wherever they are named.
+        limit: usize,
+        /// The CTE that stands for most of them.
+        cte: Option<String>,
+    },
+    /// A tuple that is compared with rows of another width.
+    #[error("a tuple of {wanted} values is compared with the rows of a subquery of {found} columns: give both as many")]
+    TupleWidth {
+        /// The values of the tuple.
+        wanted: usize,
+        /// The columns of the subquery.
+        found: usize,
+    },
     /// The caller of a query no longer waits for its plan.
     #[error("{Abandoned}")]
     Abandoned,

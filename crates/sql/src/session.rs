@@ -55,7 +55,7 @@ use crate::session::spill::SpillSpace;
 use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
 use crate::syntax::googlesql::GoogleSql;
 use crate::syntax::headings::with_written_names;
-use crate::syntax::statement::{parse, parse_with_names, plan_statement};
+use crate::syntax::statement::{NamedStatement, parse, parse_with_names, plan_statement};
 
 /// Fewest rows of a batch under a memory limit.
 const MIN_BATCH_ROWS: usize = 128;
@@ -234,10 +234,24 @@ impl Session {
     /// As [`Session::sql`], but on the stack of the calling thread.
     async fn sql_here(&self, query: &str) -> Result<DataFrame> {
         let state = self.context.state();
-        let (statement, names) = parse_with_names(&state, query)?;
-        let plan = plan_statement(&state, statement).await?;
+        if !self.written_names {
+            let plan = plan_statement(&state, parse(&state, query)?).await?;
+            return convert_to_utc(self.context.execute_logical_plan(plan).await?);
+        }
+
+        let NamedStatement { statement, with_inner_names, names } = parse_with_names(&state, query)?;
+        let named = match with_inner_names {
+            // A query that refers to a column by DataFusion's name fails with another one.
+            Some(named) => plan_statement(&state, named).await.ok(),
+            None => None,
+        };
+        let plan = match named {
+            Some(plan) => plan,
+            None => plan_statement(&state, statement).await?,
+        };
+
         let frame = convert_to_utc(self.context.execute_logical_plan(plan).await?)?;
-        match names.filter(|_| self.written_names) {
+        match names {
             Some(names) => Ok(with_written_names(frame, &names)?),
             None => Ok(frame),
         }

@@ -203,3 +203,40 @@ fn terminal_output_is_truncated_with_a_note() {
     assert!(shown.contains("\\xff.. (500 bytes)"), "{shown}");
     assert!(project.ok(&["sql", "-c", blob]).contains(&"\\xff".repeat(500)));
 }
+
+#[test]
+fn columns_are_shown_without_rows_in_every_output() {
+    let project = project();
+    for query in [
+        "select meter, kwh from T limit 0",
+        "select meter, kwh from T where kwh < 0",
+        "select 1 as meter, 2 as kwh limit 0",
+    ] {
+        for output in ["table", "csv", "markdown"] {
+            let shown = project.ok(&["sql", "-c", query, "--output", output]);
+            assert!(shown.contains("meter") && shown.contains("kwh"), "{query} as {output}: {shown}");
+        }
+        for (file, output) in [("none.parquet", "parquet"), ("none.arrow", "arrow"), ("stream.arrow", "arrows")] {
+            project.ok(&["sql", "-c", query, "--output", output, "-O", file]);
+            let read = project.ok(&["sql", "-c", &format!("select * from '{file}'"), "--output", "csv"]);
+            assert_eq!(read, "meter,kwh\n", "{query} as {output}");
+        }
+        // An object has the names of its columns, and there is none.
+        assert_eq!(project.ok(&["sql", "-c", query, "--output", "json"]), "");
+    }
+}
+
+#[test]
+fn intervals_are_read_at_a_glance_in_every_output() {
+    let project = project();
+    let query = "select interval '2 days 12 hours' as v, interval '1 month' as m, \
+                 timestamp '2020-01-03 12:00:00' - timestamp '2020-01-01' as d";
+    let wanted = ["2 days 12:00:00", "1 month", "2 days 12:00:00"];
+    assert_eq!(project.ok(&["sql", "-c", query, "--output", "csv"]), format!("v,m,d\n{}\n", wanted.join(",")));
+    let row = &json_lines(&project.ok(&["sql", "-c", query, "--output", "json"]))[0];
+    assert_eq!([&row["v"], &row["m"], &row["d"]], wanted);
+    for output in ["table", "line", "markdown"] {
+        let shown = project.ok(&["sql", "-c", query, "--output", output]);
+        assert_eq!(shown.matches("2 days 12:00:00").count(), 2, "{output}: {shown}");
+    }
+}

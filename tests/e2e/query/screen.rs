@@ -236,6 +236,23 @@ fn headings_read_as_the_query_wrote_them() {
     // Two columns with one text keep the names they have.
     let twice = project.ok(&["sql", "-c", "select kwh + 1, kwh + 1 from T limit 1", "--output", "csv"]);
     assert_eq!(twice.lines().next().unwrap().split(',').count(), 2);
+    // Those of subqueries and CTEs, too; a query that refers to DataFusion's names still finds them.
+    for (query, heading) in [
+        (
+            "select * from (select count(*), 1, sum( kwh ), meter / 2 from T group by meter) limit 1",
+            "count(*),1,sum( kwh ),meter / 2",
+        ),
+        ("with a as (select max(kwh), -1 from T), b as (select * from a) select *, 'x' from b", "max(kwh),-1,'x'"),
+        ("select * from (select 1 union all select 2) limit 1", "1"),
+        ("select * from (select 1, 1, 1)", "1,1_1,1_2"),
+        ("select * from (select cast(kwh as int), kwh from T) as t(a, b) limit 1", "a,b"),
+        ("select \"Int64(1)\", * from (select 1, 2)", "Int64(1),Int64(1)_1,Int64(2)"),
+        ("select \"count(*)\" + 1 from (select count(*) from T)", "\"\"\"count(*)\"\" + 1\""),
+        ("select * from (select sum(kwh) from T) natural join (select sum(kwh) from T as u)", "sum(T.kwh),sum(u.kwh)"),
+    ] {
+        let rows = project.ok(&["sql", "-c", query, "--output", "csv"]);
+        assert_eq!(rows.lines().next(), Some(heading), "{query}");
+    }
     // Rows that are left out leave the columns.
     let none = project.ok(&["sql", "-c", "select meter, sum(kwh) from T group by meter limit 0"]);
     assert!(none.contains("meter") && none.contains("sum(kwh)"), "{none}");

@@ -8,7 +8,7 @@ use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 
-use crate::session::planning::PlannedQuery;
+use crate::session::planning::{DEEP_PLAN, PlannedQuery, depth};
 
 /// Batches that are computed before they are asked for.
 const AHEAD: usize = 1;
@@ -32,9 +32,10 @@ fn in_task(
     plan: &Arc<dyn ExecutionPlan>,
     execute: impl FnOnce() -> PlanResult<SendableRecordBatchStream> + Send + 'static,
 ) -> SendableRecordBatchStream {
+    let is_deep = depth(plan) > DEEP_PLAN;
     let mut builder = RecordBatchReceiverStreamBuilder::new(plan.schema(), AHEAD);
     let sender = builder.tx();
-    builder.spawn(async move {
+    let work = async move {
         let mut rows = execute()?;
         while let Some(batch) = rows.next().await {
             let is_last = batch.is_err();
@@ -44,6 +45,10 @@ fn in_task(
             }
         }
         Ok(())
-    });
+    };
+    match is_deep {
+        true => builder.spawn(tokio::task::unconstrained(work)),
+        false => builder.spawn(work),
+    }
     builder.build()
 }

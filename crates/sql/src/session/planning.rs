@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result as PlanResult;
-use datafusion::execution::TaskContext;
+use datafusion::execution::{SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
@@ -19,6 +19,10 @@ use tidetable_upstream::rules::node_rule::Rule;
 use crate::error::Result;
 use crate::optimizer::balanced_filters::balanced_filters;
 use crate::planning_thread::plan_on_thread;
+
+/// Nodes above each other from which on a plan runs without tokio's budget. A task that has used its budget of 128 steps is asked
+/// again from the start: in a chain of 160 joins none of them would ever get so far as to hand on a row.
+pub(crate) const DEEP_PLAN: usize = 100;
 
 /// A query that can be executed: its plan, and what it is executed in.
 #[derive(Debug, Clone)]
@@ -37,10 +41,23 @@ pub async fn plan_frame(frame: DataFrame) -> Result<PlannedQuery> {
     plan_on_thread(move || physical(frame)).await
 }
 
-/// Optimizes a planned query on this thread.
+/// Optimizes a planned query on this thread. A deep plan has one partition: it runs without tokio's budget, which tasks of other
+/// partitions would have.
 pub(crate) async fn physical(frame: DataFrame) -> Result<PlannedQuery> {
-    let context = Arc::new(frame.task_ctx());
-    Ok(PlannedQuery { plan: frame.create_physical_plan().await?, context })
+    let (state, query) = frame.into_parts();
+    let plan = state.create_physical_plan(&query).await?;
+    if state.config().target_partitions() == 1 || depth(&plan) <= DEEP_PLAN {
+        return Ok(PlannedQuery { plan, context: state.task_ctx() });
+    }
+
+    let config = state.config().clone().with_target_partitions(1);
+    let state = SessionStateBuilder::new_from_existing(state).with_config(config).build();
+    Ok(PlannedQuery { plan: state.create_physical_plan(&query).await?, context: state.task_ctx() })
+}
+
+/// The most nodes above each other.
+pub(crate) fn depth(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    1 + plan.children().into_iter().map(depth).max().unwrap_or_default()
 }
 
 /// The rules, each of which ends planning for a caller that no longer waits.

@@ -34,52 +34,85 @@ use crate::syntax::googlesql::values::GoogleValues;
 use crate::syntax::googlesql::{self, DUPLICATE_MARK, GoogleSql};
 use crate::syntax::grouping_sets::check_grouping_sets;
 use crate::syntax::headings::{WrittenNames, written_names};
+use crate::syntax::inner_headings::with_inner_names;
+use crate::syntax::relations::check_relations;
 use crate::syntax::rewrite::cast_labels::label_casts;
 use crate::syntax::rewrite::file_functions::replace_file_function;
 use crate::syntax::rewrite::float_values::{FloatValues, as_double};
 use crate::syntax::rewrite::syntax::{call, name_of, take};
+use crate::syntax::rewrite::tuple_members::replace_tuple_members;
 use crate::syntax::select_all::{without_empty_projections, without_select_list};
+use crate::syntax::select_lists::SelectLists;
+
+/// A statement, with the names of its columns as its text has them.
+pub(crate) struct NamedStatement {
+    pub(crate) statement: Statement,
+    /// The statement with written names in its subqueries, if it has some to be named.
+    pub(crate) with_inner_names: Option<Statement>,
+    /// The written names of the columns of the result, if they are known.
+    pub(crate) names: Option<WrittenNames>,
+}
 
 /// Parses a statement. Accepts byte strings `b'..'` and fields of list elements `list[1].field`.
 ///
 /// # Errors
 /// If it is not a single SQL statement.
 pub(crate) fn parse(state: &SessionState, query: &str) -> Result<Statement> {
-    with_deep_stack(query, || parse_here(state, query).map(|(statement, _)| statement))
+    with_deep_stack(query, || {
+        let mut statement = parse_as_written(state, query)?;
+        rewrite(state, &mut statement)?;
+        Ok(statement)
+    })
 }
 
-/// As [`parse`], with the names of the columns as the query wrote them, if they are known.
+/// As [`parse`], with the names of the columns as the query wrote them.
 ///
 /// # Errors
 /// As [`parse`].
-pub(crate) fn parse_with_names(state: &SessionState, query: &str) -> Result<(Statement, Option<WrittenNames>)> {
-    with_deep_stack(query, || parse_here(state, query))
+pub(crate) fn parse_with_names(state: &SessionState, query: &str) -> Result<NamedStatement> {
+    with_deep_stack(query, || {
+        let mut statement = parse_as_written(state, query)?;
+        let lists = SelectLists::read(query);
+        let names = written_names(&statement, &lists);
+        let mut with_inner_names = with_inner_names(&statement, &lists);
+
+        rewrite(state, &mut statement)?;
+        if let Some(named) = &mut with_inner_names {
+            rewrite(state, named)?;
+        }
+        Ok(NamedStatement { statement, with_inner_names, names })
+    })
 }
 
-/// As [`parse_with_names`], on the stack of this thread.
-fn parse_here(state: &SessionState, query: &str) -> Result<(Statement, Option<WrittenNames>)> {
+/// The statement as the parser makes it.
+fn parse_as_written(state: &SessionState, query: &str) -> Result<Statement> {
     let mut statements = parser(state, query)?.parse_statements().map_err(too_deep)?;
-    let Some(mut statement) = statements.pop_front() else { return plan_err!("there is no statement") };
+    let Some(statement) = statements.pop_front() else { return plan_err!("there is no statement") };
     if !statements.is_empty() {
         return plan_err!("there is more than one statement");
     }
-    let names = written_names(&statement, query);
+    Ok(statement)
+}
+
+/// Refuses what cannot be planned, and rewrites what DataFusion plans otherwise or not at all.
+fn rewrite(state: &SessionState, statement: &mut Statement) -> Result<()> {
     let google = google_of(state);
-    if let Some(statement) = inner(&mut statement) {
-        check_grouping_sets(statement)?;
-        if google.is_some_and(|google| google.strict) {
-            check_strict(statement)?;
-        }
-        if google.is_some() {
-            let _: ControlFlow<()> = statement.visit(&mut GoogleValues);
-        }
-        let _: ControlFlow<()> = statement.visit(&mut GoogleFunctions { state, is_google: google.is_some() });
-        let _: ControlFlow<()> = statement.visit(&mut Unnested);
-        let _: ControlFlow<()> = statement.visit(&mut StatementRewriter { is_google: google.is_some() });
-        let _: ControlFlow<()> = statement.visit(&mut FloatValues { state });
-        label_casts(statement);
+    let Some(statement) = inner(statement) else { return Ok(()) };
+    check_grouping_sets(statement)?;
+    check_relations(statement)?;
+    if google.is_some_and(|google| google.strict) {
+        check_strict(statement)?;
     }
-    Ok((statement, names))
+    if google.is_some() {
+        let _: ControlFlow<()> = statement.visit(&mut GoogleValues);
+    }
+    replace_tuple_members(statement)?;
+    let _: ControlFlow<()> = statement.visit(&mut GoogleFunctions { state, is_google: google.is_some() });
+    let _: ControlFlow<()> = statement.visit(&mut Unnested);
+    let _: ControlFlow<()> = statement.visit(&mut StatementRewriter { is_google: google.is_some() });
+    let _: ControlFlow<()> = statement.visit(&mut FloatValues { state });
+    label_casts(statement);
+    Ok(())
 }
 
 /// Plans an expression over columns.

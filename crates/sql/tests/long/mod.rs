@@ -134,6 +134,21 @@ fn long_arithmetic_is_done_from_the_left() {
 }
 
 #[test]
+fn long_chains_of_joins_are_answered() {
+    run(async {
+        let world = World::with_days(1);
+        let session = world.session();
+        // More joins above each other than a task of tokio may take steps at a time.
+        for kind in ["LEFT JOIN", "JOIN"] {
+            let joins =
+                joined(150, " ", |at| format!("{kind} (VALUES (1)) AS t{}(x) ON t{}.x = t{at}.x", at + 1, at + 1));
+            let query = format!("SELECT count(*) FROM (VALUES (1)) AS t0(x) {joins}");
+            assert_eq!(number(&session, &query).await, 1, "{kind}");
+        }
+    });
+}
+
+#[test]
 fn what_is_too_deep_is_refused_at_once() {
     run(async {
         let world = World::with_days(1);
@@ -164,6 +179,17 @@ fn what_is_too_deep_is_refused_at_once() {
             let error = session.sql(&query).await.unwrap_err();
             assert!(matches!(error, SqlError::TooManyGroupingSets { .. }), "{sets}: {error}");
         }
+        let doubled = |ctes: usize| {
+            let ctes: Vec<String> =
+                (1..ctes).map(|at| format!("c{at} AS (SELECT a.x FROM c{0} AS a, c{0} AS b)", at - 1)).collect();
+            format!("WITH c0 AS (SELECT 1 AS x), {} SELECT count(*) FROM c{}", ctes.join(", "), ctes.len())
+        };
+        for ctes in [14, 25, 200] {
+            let error = session.sql(&doubled(ctes)).await.unwrap_err();
+            assert!(matches!(error, SqlError::TooManyRelations { .. }), "{ctes}: {error}");
+            assert!(error.to_string().contains("more than 4096 relations, most of them in c"), "{error}");
+        }
+        assert_eq!(number(&session, &doubled(8)).await, 1);
         assert_eq!(number(&session, &format!("SELECT {}1{}", "(".repeat(40), ")".repeat(40))).await, 1);
     });
 }

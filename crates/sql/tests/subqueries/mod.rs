@@ -205,7 +205,7 @@ const TABLES: &str = "WITH o(id, x) AS (VALUES (1, 1), (2, 2), (3, NULL)), n(g, 
      a(k) AS (VALUES (1), (2)), c(j) AS (VALUES (1), (2), (3)), \
      l(x) AS (VALUES (1), (1), (1), (2)), r(x) AS (VALUES (1), (2), (2)), z(x) AS (VALUES (CAST('-0.0' AS DOUBLE)))";
 
-const FORMS: [(&str, &[&str]); 25] = [
+const FORMS: [(&str, &[&str]); 33] = [
     (
         "SELECT day, (SELECT count(*) FROM t WHERE CAST(t.ts AS DATE) = d.day) FROM d",
         &["2024-01-01 | 2", "2024-01-02 | 1"],
@@ -232,19 +232,89 @@ const FORMS: [(&str, &[&str]); 25] = [
          GROUP BY c.j, d.k) AS g ON a.k = g.k",
         &["6"],
     ),
+    (
+        "SELECT id FROM o WHERE EXISTS (SELECT 1 FROM (SELECT n.x, n.g FROM n WHERE n.g <= o.id) AS m(p, q) WHERE p = o.x)",
+        &["1"],
+    ),
     ("SELECT x FROM l EXCEPT ALL SELECT x FROM r", &["1", "1"]),
     ("SELECT x FROM l INTERSECT ALL SELECT x FROM r", &["1", "2"]),
+    (
+        "SELECT * FROM (VALUES (1, NULL), (1, NULL), (1, NULL), (2, 3), (2, 3)) AS p(a, b) EXCEPT ALL \
+         SELECT * FROM (VALUES (1, NULL), (2, 3), (2, 3), (2, 3), (4, 4)) AS q(a, b)",
+        &["1 | NULL", "1 | NULL"],
+    ),
+    (
+        "SELECT * FROM (VALUES (1, NULL), (1, NULL), (1, NULL), (2, 3), (2, 3)) AS p(a, b) INTERSECT ALL \
+         SELECT * FROM (VALUES (1, NULL), (1, NULL), (2, 3), (4, 4)) AS q(a, b)",
+        &["1 | NULL", "1 | NULL", "2 | 3"],
+    ),
+    ("(SELECT x FROM l EXCEPT ALL SELECT x FROM r) EXCEPT ALL SELECT 1", &["1"]),
+    ("SELECT count(*) FROM (SELECT x FROM l UNION ALL SELECT x FROM l EXCEPT ALL SELECT x FROM r) AS s", &["5"]),
     ("SELECT nullif(CAST('-0.0' AS DOUBLE), 0), nullif(x, 0) FROM z", &["NULL | NULL"]),
     ("SELECT nullif(0, x), nullif(x, 1) FROM z", &["NULL | -0.0"]),
     ("SELECT CASE x WHEN 0 THEN 'zero' END, x IS DISTINCT FROM 0 FROM z", &["zero | false"]),
     ("SELECT count(DISTINCT x) FROM (SELECT x FROM z UNION ALL SELECT CAST('0.0' AS DOUBLE))", &["1"]),
     ("SELECT * FROM (VALUES (1e-20), (0.5), (NULL), (-2))", &["-2.0", "0.5", "1e-20", "NULL"]),
     ("SELECT CAST(999999999999999.99999999 AS DOUBLE), CAST(17.4 AS DOUBLE)", &["1000000000000000.0 | 17.4"]),
+    ("SELECT v, v = 1e-20 FROM (VALUES (0.5), (CAST('1e-20' AS DOUBLE))) AS t(v)", &["0.5 | false", "1e-20 | true"]),
+    (
+        "SELECT x = 0.1, 0.1 = ANY([x]), 0.1 = ALL([x, x]), x = ANY([0.3, 0.1]) FROM (VALUES (CAST(0.1 AS DOUBLE))) AS t(x)",
+        &["true | true | true | true"],
+    ),
+    ("SELECT nullif(x, 0.0) IS NULL, nullif(CAST(x AS REAL), 0) IS NULL FROM z", &["true | true"]),
     (
         "SELECT CAST(x AS DOUBLE), x = 1e15 FROM (VALUES (999999999999999.99999999)) AS v(x)",
         &["1000000000000000.0 | true"],
     ),
 ];
+
+/// Tuples and rows for the memberships below, with and without nulls.
+const TUPLES: &str = "WITH t(i, a, b) AS (VALUES (1, 1, 2), (2, 1, NULL), (3, 3, 4), (4, 4, NULL), (5, NULL, NULL), (6, 5, 5), \
+     (7, 3, NULL)), s(x, y) AS (VALUES (1, 2), (3, NULL)), u(x, y) AS (VALUES (1, 2), (5, 6))";
+
+/// Memberships of tuples, with the rows that DuckDB gives; it does not answer those of correlated subqueries.
+const MEMBERSHIPS: [(&str, &[&str]); 13] = [
+    (
+        "SELECT i, (a, b) IN (SELECT x, y FROM s) FROM t",
+        &["1 | true", "2 | NULL", "3 | NULL", "4 | false", "5 | NULL", "6 | false", "7 | NULL"],
+    ),
+    (
+        "SELECT i, (a, b) NOT IN (SELECT * FROM s) FROM t",
+        &["1 | false", "2 | NULL", "3 | NULL", "4 | true", "5 | NULL", "6 | true", "7 | NULL"],
+    ),
+    ("SELECT i FROM t WHERE (a, b) IN (SELECT x, y FROM s)", &["1"]),
+    ("SELECT i FROM t WHERE (a, b) NOT IN (SELECT x, y FROM s)", &["4", "6"]),
+    ("SELECT i FROM t WHERE NOT (a, b) IN (SELECT x, y FROM u)", &["3", "4", "6", "7"]),
+    ("SELECT i FROM t WHERE i > 1 AND (a, b) NOT IN (SELECT x, y FROM u WHERE x > 1)", &["2", "3", "4", "6", "7"]),
+    ("SELECT i FROM t WHERE (a, b) IN (SELECT x, y FROM s) OR i = 7", &["1", "7"]),
+    ("SELECT i FROM t WHERE (a, b) NOT IN (SELECT x, y FROM s WHERE x = a)", &["4", "5", "6"]),
+    ("SELECT i FROM t WHERE (a, b) IN (SELECT x, y FROM s WHERE x = a)", &["1"]),
+    ("SELECT i FROM t WHERE ((a, b) IN (SELECT x, y FROM s WHERE false)) IS NULL", &[]),
+    ("SELECT i FROM t WHERE (a, b) = ANY (SELECT x, y FROM s)", &["1"]),
+    ("SELECT i FROM t WHERE (a, b) <> ALL (SELECT x, y FROM s)", &["4", "6"]),
+    (
+        "SELECT (1, 2) IN (SELECT (1, 2)), (1, 2) IN ((1, 2), (3, 4)), (1, 3) IN (SELECT 1, 2 UNION ALL SELECT 1, 3)",
+        &["true | true | true"],
+    ),
+];
+
+#[tokio::test]
+async fn tuples_are_found_among_rows() {
+    let world = World::with_days(1);
+    let session = world.session();
+    let mut wrong = Vec::new();
+    for (query, expected) in MEMBERSHIPS {
+        let found = answer(&session, &format!("{TUPLES} {query}")).await;
+        if found.as_ref().ok().is_none_or(|rows| rows != expected) {
+            wrong.push(format!("{query}\n  found    {found:?}\n  expected {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+
+    let query = "SELECT i FROM t WHERE (a, b, i) IN (SELECT x, y FROM s)";
+    let told = answer(&session, &format!("{TUPLES} {query}")).await.unwrap_err().to_string();
+    assert!(told.contains("a tuple of 3 values") && told.contains("2 columns"), "{told}");
+}
 
 #[tokio::test]
 async fn forms_that_datafusion_answers_wrongly_are_answered() {

@@ -66,3 +66,31 @@ async fn still_broken_tables_of_files_open_every_table_that_is_listed() {
     let remove = "urls in crates/sql/src/catalog.rs, for enable_url_table";
     still_fails(&failure(&context.enable_url_table(), listed).await, "it was opened", remove);
 }
+
+#[tokio::test]
+async fn still_broken_damaged_arrow_files_panic() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("x.arrow");
+    let context = plain();
+    let rows = "SELECT value AS a, CAST(value AS VARCHAR) AS b FROM generate_series(1, 50)";
+    run_all(&context, &[&format!("COPY ({rows}) TO '{}'", path.display())]).await;
+    let whole = std::fs::read(&path).unwrap();
+
+    let table = format!("CREATE EXTERNAL TABLE t STORED AS ARROW LOCATION '{}'", path.display());
+    run_all(&context, &[&table]).await;
+    let quietly = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut panics = false;
+    // Lengths and offsets of the buffers of the first batch are in its first bytes.
+    for at in (256..whole.len().min(700)).step_by(8) {
+        let mut damaged = whole.clone();
+        damaged[at] = 0x7F;
+        std::fs::write(&path, &damaged).unwrap();
+        let context = context.clone();
+        let asked = tokio::spawn(async move { context.sql("SELECT max(a), max(b) FROM t").await?.collect().await });
+        panics |= asked.await.is_err_and(|error| error.is_panic());
+    }
+    std::panic::set_hook(quietly);
+    let remove = "crates/sql/src/catalog/files/arrow_format.rs and crates/source/src/blocks/ipc_check.rs";
+    still_broken(&[panics.to_string()], &["true"], &["false"], remove);
+}

@@ -102,3 +102,17 @@ async fn still_broken_missing_values_are_not_null() {
     let remove = "is_wrongly_not_null of crates/upstream/src/subqueries/kept.rs";
     still_broken(&rows(&tables().await, query).await, &["0"], &["3"], remove);
 }
+
+#[tokio::test]
+async fn still_broken_filters_below_renamed_columns_are_lost() {
+    let query = "SELECT id FROM o WHERE EXISTS \
+                 (SELECT 1 FROM (SELECT n.x, n.g FROM n WHERE n.g <= o.id) AS m(p, q) WHERE p = o.x)";
+    still_fails(&failure(&tables().await, query).await, "No field named", SUBQUERIES);
+}
+
+#[tokio::test]
+async fn still_broken_tuples_are_in_no_subquery() {
+    let query = "SELECT id FROM o WHERE (id, x) IN (SELECT g, x FROM n)";
+    let remove = "crates/sql/src/syntax/rewrite/tuple_members.rs";
+    still_fails(&failure(&tables().await, query).await, "Too many columns", remove);
+}
