@@ -51,6 +51,7 @@ mod query {
     mod damaged_files;
     mod external_tables;
     mod large_queries;
+    mod memory_limit;
     mod output;
     mod places;
     mod read;

@@ -177,6 +177,17 @@ pub enum CliError {
     /// A person cancelled the query with Ctrl-C.
     #[error("the query was cancelled")]
     Cancelled,
+    /// A statement held more than `--memory` allows, in a part that neither counts its memory nor spills.
+    #[error(
+        "the query does not fit into its memory limit of {limit}: it held {held}, and parts of it cannot spill; raise \
+         --memory, or remove it"
+    )]
+    StatementMemory {
+        /// What the statement held when it was ended, with its unit.
+        held: String,
+        /// The value of `--memory`, with its unit.
+        limit: String,
+    },
     /// A signal ended a compaction; merges committed before stay.
     #[error("interrupted; {table} is intact, and merges committed before stay: compact again to continue")]
     CompactionStopped {

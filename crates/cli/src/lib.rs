@@ -1,7 +1,6 @@
 //! The `tidetable` command: parses the command line, calls the libraries, prints the results.
 
 mod activity;
-#[cfg(feature = "bigtable")]
 mod allocator;
 mod args;
 mod commands;

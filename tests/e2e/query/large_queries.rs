@@ -73,6 +73,13 @@ fn sorts_groups_and_joins_spill_to_disk() {
             "semi join",
             format!("select a.n from {ROWS} a where a.t in (select b.t from {ROWS} b where b.n > 50000) order by a.n"),
         ),
+        (
+            "windows of different orders",
+            format!(
+                "select n, sum(n) over (order by t, n) as s, row_number() over (order by n desc) as r, \
+                 lag(n) over (order by t desc, n) as l from {ROWS} order by n"
+            ),
+        ),
     ] {
         assert!(spills(&project, &query) > 0, "{name}");
         for (file, memory) in [("small.csv", "16MiB"), ("large.csv", "8GiB")] {

@@ -25,7 +25,7 @@ pub struct Sql {
     #[arg(short = 'f', long, value_name = "FILE", value_parser = Here("a file of statements"))]
     pub file: Option<PathBuf>,
     /// Approximate memory budget of sorting, grouping and joining, such as 1GiB, on one core; what exceeds it spills to
-    /// temporary files [default: no limit]
+    /// temporary files, and a statement that holds 100MiB more ends [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
     /// Refused, with a word on what to do instead

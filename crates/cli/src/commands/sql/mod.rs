@@ -2,6 +2,7 @@
 
 pub(crate) mod complete;
 pub(crate) mod listing;
+pub(crate) mod memory;
 pub(crate) mod prompt;
 pub(crate) mod run;
 pub(crate) mod suggest;

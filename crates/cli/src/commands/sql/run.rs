@@ -12,6 +12,7 @@ use tidetable_sql::{ExternalTables, Session, SessionOptions, SqlError, Statement
 use tidetable_store::Store;
 use tokio::runtime::Runtime;
 
+use super::memory::MemoryWatch;
 use super::suggest::suggested_table;
 use super::versions::versions;
 use crate::args::{Global, Output, Sql, file_option};
@@ -135,7 +136,8 @@ impl StatementRunner<'_> {
 
         let session = self.session(query)?;
         // `CREATE EXTERNAL TABLE` returns no rows; later statements see the table.
-        if self.runtime.block_on(session.declare(query))?.is_some() {
+        let declared = self.cancellable(async { Ok(session.declare(query).await?) })?;
+        if declared.is_some() {
             return Ok(None);
         }
 
@@ -230,11 +232,13 @@ impl StatementRunner<'_> {
         })
     }
 
-    /// Runs `work` until Ctrl-C, which returns [`CliError::Cancelled`].
+    /// Runs `work` until Ctrl-C, which returns [`CliError::Cancelled`], or until it holds more memory than `--memory` allows.
     fn cancellable<T>(&self, work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+        let mut watch = MemoryWatch::start(self.args.memory)?;
         self.runtime.block_on(async {
             tokio::select! {
                 done = work => done,
+                exceeded = watch.exceeded() => Err(exceeded),
                 _ = tokio::signal::ctrl_c() => Err(CliError::Cancelled),
             }
         })

@@ -1,0 +1,152 @@
+//! `tidetable sql --memory`: statements whose memory nobody counts end before they hold much more than the limit.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Child, ExitStatus, Stdio};
+
+use crate::harness::Project;
+use crate::harness::system::{KilledOnDrop, signal, wait_for};
+
+/// What a statement may hold beyond its limit, and the process before it begins, MiB.
+const ALLOWED: u64 = 128 + 32;
+
+/// How a statement ended.
+struct Ended {
+    status: ExitStatus,
+    said: String,
+    /// The most memory that the process held, MiB.
+    most: u64,
+}
+
+/// Runs a statement, and measures the memory that is no file's.
+fn measured(project: &Project, args: &[&str]) -> Ended {
+    let mut command = project.command(&[&["sql"], args].concat());
+    let mut child = KilledOnDrop(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    let (mut most, mut status) = (0, None);
+    wait_for("the end", || {
+        most = most.max(anonymous_mebibytes(&child.0).unwrap_or_default());
+        status = child.0.try_wait().unwrap();
+        status.is_some()
+    });
+    let mut said = String::new();
+    child.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    Ended { status: status.unwrap(), said, most }
+}
+
+fn anonymous_mebibytes(child: &Child) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+    let (_, rest) = status.split_once("RssAnon:")?;
+    Some(rest.split_whitespace().next()?.parse::<u64>().ok()? / 1024)
+}
+
+#[test]
+fn what_cannot_spill_ends_at_the_limit() {
+    let project = Project::empty();
+    let series = "from generate_series(1, 60000)";
+    for query in [
+        format!(
+            "select max(length(s)) from (select string_agg(cast(value as varchar), ',') over (order by value) as s {series})"
+        ),
+        format!("select max(array_length(s)) from (select array_agg(value) over (order by value) as s {series})"),
+        "select max(length(to_char(ts, repeat('%Y', 10000000)))) from (select timestamp '2020-01-01' as ts \
+         from generate_series(1, 40))"
+            .to_owned(),
+        "select max(length(t)) from (select unnest(range(2000000)) as v, repeat('x', 1000) as t)".to_owned(),
+    ] {
+        let ended = measured(&project, &["--memory", "64MiB", "-c", &query]);
+        assert_eq!(ended.status.code(), Some(1), "{query}: {}", ended.said);
+        assert!(ended.said.contains("memory limit") && ended.said.contains("raise"), "{query}: {}", ended.said);
+        assert!(ended.most < 64 + ALLOWED, "{query}: {} MiB", ended.most);
+    }
+    // With enough memory they are answered.
+    let query = "select max(length(s)) as n from (select string_agg('x', ',') over (order by value) as s \
+                 from generate_series(1, 3000))";
+    assert_eq!(project.ok(&["sql", "--memory", "256MiB", "--output", "csv", "-c", query]), "n\n5999\n");
+}
+
+#[test]
+fn a_limit_is_named_with_what_to_do() {
+    let project = Project::empty();
+    let query = "select max(length(s)) from (select string_agg(cast(value as varchar), ',') over (order by value) as s \
+                 from generate_series(1, 60000))";
+    let ended = measured(&project, &["--memory", "64MiB", "-c", query]);
+    assert!(
+        ended.said.contains("memory limit of 64.00 MiB") && ended.said.contains("raise --memory"),
+        "{}",
+        ended.said
+    );
+}
+
+/// The time of the processor that a process has taken, ticks of 10 ms.
+fn processor_ticks(child: &Child) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    Some(fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum())
+}
+
+#[test]
+fn an_interrupt_ends_a_long_series_at_once() {
+    let project = Project::empty();
+    for query in [
+        "select count(*), sum(value) from generate_series(1, 3000000000)",
+        "select value from generate_series(1, 3000000000) order by value desc",
+        "select value, row_number() over (order by value) from generate_series(1, 3000000000)",
+    ] {
+        let mut command = project.command(&["sql", "--memory", "256MiB", "-c", query]);
+        let mut child = KilledOnDrop(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        wait_for("the statement", || processor_ticks(&child.0).is_some_and(|ticks| ticks > 100));
+        let before = processor_ticks(&child.0).unwrap();
+        signal(child.0.id(), "-INT");
+        let mut after = before;
+        wait_for("the end", || {
+            after = after.max(processor_ticks(&child.0).unwrap_or_default());
+            child.0.try_wait().unwrap().is_some()
+        });
+        assert_eq!(child.0.wait().unwrap().code(), Some(130), "{query}");
+        // Two processors for a second.
+        assert!(after - before < 200, "{query}: {} ticks", after - before);
+    }
+    // As a list it would not fit, and is refused before it is made.
+    let list = measured(&project, &["--memory", "256MiB", "-c", "select generate_series(1, 3000000000)"]);
+    assert_eq!(list.status.code(), Some(1), "{}", list.said);
+    assert!(list.said.contains("generate_series makes values of 24000000000 bytes"), "{}", list.said);
+}
+
+/// Replaces the bytes at `at`.
+fn patched(whole: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut damaged = whole.to_vec();
+    damaged[at..at + bytes.len()].copy_from_slice(bytes);
+    damaged
+}
+
+#[test]
+fn a_damaged_arrow_file_is_an_error_that_names_it() {
+    let project = Project::empty();
+    let rows = "select value as a, cast(value as varchar) as b from generate_series(1, 500)";
+    project.ok(&["sql", "-c", rows, "-O", "whole.arrow"]);
+    let whole = fs::read(project.path("whole.arrow")).unwrap();
+    let query = "select count(*), min(a), max(b), sum(length(b)) from 'bad.arrow'";
+
+    // A length of 1.36 GiB at some of the places that could be one, in the messages and in the footer.
+    let mut damaged = 0;
+    for at in (8..520).step_by(16).chain((whole.len() - 400..whole.len() - 4).step_by(16)) {
+        project.write("bad.arrow", patched(&whole, at, &1_460_288_880_i32.to_le_bytes()));
+        let ended = measured(&project, &["--memory", "64MiB", "-c", query]);
+        let place = format!("byte {at}: {}", ended.said);
+        assert!(matches!(ended.status.code(), Some(0 | 1)) || ended.said.contains("No field named"), "{place}");
+        assert!(!ended.said.contains("panicked") && !ended.said.contains("please report"), "{place}");
+        assert!(ended.most < 64 + ALLOWED, "{place}: {} MiB", ended.most);
+        if ended.status.code() == Some(1) {
+            assert!(ended.said.contains("bad.arrow") && ended.said.contains("damaged"), "{place}");
+            damaged += 1;
+        }
+    }
+    assert!(damaged > 8, "{damaged}");
+    // As an external table, and cut off.
+    project.write("bad.arrow", &whole[..whole.len() / 2]);
+    let declared = "create external table t stored as arrow location 'bad.arrow'; select count(*) from t";
+    for query in ["select count(*) from 'bad.arrow'", "select count(*) from 'b*.arrow'", declared] {
+        let told = project.fails(1, &["sql", "-c", query]);
+        assert!(told.contains("bad.arrow"), "{query}: {told}");
+    }
+}
