@@ -68,29 +68,20 @@ async fn still_broken_tables_of_files_open_every_table_that_is_listed() {
 }
 
 #[tokio::test]
-async fn still_broken_damaged_arrow_files_panic() {
+async fn still_broken_damaged_arrow_files_are_not_named() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("x.arrow");
     let context = plain();
     let rows = "SELECT value AS a, CAST(value AS VARCHAR) AS b FROM generate_series(1, 50)";
     run_all(&context, &[&format!("COPY ({rows}) TO '{}'", path.display())]).await;
-    let whole = std::fs::read(&path).unwrap();
-
     let table = format!("CREATE EXTERNAL TABLE t STORED AS ARROW LOCATION '{}'", path.display());
     run_all(&context, &[&table]).await;
-    let quietly = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
-    let mut panics = false;
-    // Lengths and offsets of the buffers of the first batch are in its first bytes.
-    for at in (256..whole.len().min(700)).step_by(8) {
-        let mut damaged = whole.clone();
-        damaged[at] = 0x7F;
-        std::fs::write(&path, &damaged).unwrap();
-        let context = context.clone();
-        let asked = tokio::spawn(async move { context.sql("SELECT max(a), max(b) FROM t").await?.collect().await });
-        panics |= asked.await.is_err_and(|error| error.is_panic());
-    }
-    std::panic::set_hook(quietly);
+
+    // Some damage ends the process: a length that is reserved.
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let said = failure(&context, "SELECT max(a), max(b) FROM t").await;
+    assert!(!said.contains("no error"), "{said}");
     let remove = "crates/sql/src/catalog/files/arrow_format.rs and crates/source/src/blocks/ipc_check.rs";
-    still_broken(&[panics.to_string()], &["true"], &["false"], remove);
+    still_broken(&[said.contains("x.arrow").to_string()], &["false"], &["true"], remove);
 }

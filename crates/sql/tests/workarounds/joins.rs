@@ -125,21 +125,3 @@ async fn joins_of_our_sessions_yield() {
         assert!(lines[join - 1].contains("CooperativeExec"), "{plan}");
     }
 }
-
-#[tokio::test]
-async fn still_broken_chains_of_joins_never_end() {
-    let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
-    let joins: Vec<String> =
-        (1..160).map(|at| format!("LEFT JOIN (VALUES (1)) AS t{at}(x) ON t{at}.x = t{}.x", at - 1)).collect();
-    let query = format!("SELECT count(*) FROM (VALUES (1)) AS t0(x) {}", joins.join(" "));
-    let plan = context.sql(&query).await.unwrap().create_physical_plan().await.unwrap();
-
-    // A chain of ten joins ends when its task is asked for the second time.
-    let task = tokio::spawn(collect(plan, context.task_ctx()));
-    for _ in 0..500 {
-        tokio::task::yield_now().await;
-    }
-    let has_ended = task.is_finished();
-    task.abort();
-    still_broken(&[has_ended.to_string()], &["false"], &["true"], "is_deep of crates/sql/src/session/execution.rs");
-}
