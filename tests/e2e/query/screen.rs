@@ -246,7 +246,7 @@ fn headings_read_as_the_query_wrote_them() {
         ("select * from (select 1 union all select 2) limit 1", "1"),
         ("select * from (select 1, 1, 1)", "1,1_1,1_2"),
         ("select * from (select cast(kwh as int), kwh from T) as t(a, b) limit 1", "a,b"),
-        ("select \"Int64(1)\", * from (select 1, 2)", "Int64(1),Int64(1)_1,Int64(2)"),
+        ("select \"Int64(1)\" + 1 as n, \"Int64(2)\" from (select 1, 2)", "n,Int64(2)"),
         ("select \"count(*)\" + 1 from (select count(*) from T)", "\"\"\"count(*)\"\" + 1\""),
         ("select * from (select sum(kwh) from T) natural join (select sum(kwh) from T as u)", "sum(T.kwh),sum(u.kwh)"),
     ] {
