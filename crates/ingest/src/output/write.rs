@@ -84,7 +84,8 @@ impl<'t> SstWriter<'t> {
         drop(events);
 
         let table = self.table.name();
-        let SortedPiece { block, overwritten, changed, lost, emptied } = built.map_err(|error| error.of_table(table))?;
+        let SortedPiece { block, overwritten, changed, lost, emptied } =
+            built.map_err(|error| error.of_table(table))?;
         let sizes = row_size::measure(self.schema, &block, self.table.row_limit());
         let sizes = sizes.within_limit(&block.keys).map_err(|error| error.of_table(table))?;
 

@@ -421,7 +421,8 @@ mod tests {
     #[test]
     fn events_of_a_piece_stay_in_order() {
         // Of eight events two runs are in the window.
-        let places = Places::new(&[3, 0, 2, 1, 3], &[1..3, 4..7], &[0, 0, 1, 1], 0, 2);
+        let pieces = Pieces { shift: 0, of_bucket: vec![0, 0, 1, 1], ranges: vec![0..2, 2..4], events: vec![2, 3] };
+        let places = Places::new(&[3, 0, 2, 1, 3], &[1..3, 4..7], &pieces);
         assert_eq!((places.ends, places.events, places.order), (vec![2, 5], vec![2, 5, 1, 4, 6], vec![1, 3, 0, 2, 4]));
     }
 }
