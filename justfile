@@ -31,8 +31,8 @@ azurite := target / "azurite"
 export TIDETABLE_AZURITE := azurite / "node_modules/.bin/azurite-blob"
 
 # What is shipped but not in the build of `just run` and `just test`, and the crates behind it.
-features := "bigtable,cluster"
-without := "--exclude tidetable-bigtable --exclude tidetable-cluster"
+features := "bigtable,cluster,postgres"
+without := "--exclude tidetable-bigtable --exclude tidetable-cluster --exclude tidetable-postgres"
 
 # List the recipes.
 default:
@@ -72,7 +72,7 @@ package-test WHAT=packages:
 # Run the tests of the build that `just run` shares, and say what that leaves out.
 test: _test
     @echo "left out by just test:" >&2
-    @echo "  just test-features   crates bigtable and cluster, and their end-to-end tests" >&2
+    @echo "  just test-features   crates bigtable, cluster and postgres, and their end-to-end tests" >&2
     @echo "  just test-answers    answers of the benchmarks' queries against DuckDB" >&2
     @echo "  just package-test    wheel and Debian package" >&2
     @echo "  just prove-all       proofs in full size (small ones have run)" >&2
@@ -112,8 +112,8 @@ prove-pushes N="200": _venv
 
 # Run the tests of what is behind cargo features, in a build of its own: they compile DataFusion with all its features.
 test-features: _venv
-    INSTA_UPDATE=no cargo test --no-default-features --features {{ features }} --package tidetable-cli --package tidetable-bigtable --package tidetable-cluster
-    INSTA_UPDATE=no cargo test --no-default-features --features {{ features }} --package e2e -- bigtable:: cluster::
+    INSTA_UPDATE=no cargo test --no-default-features --features {{ features }} --package tidetable-cli --package tidetable-bigtable --package tidetable-cluster --package tidetable-postgres
+    INSTA_UPDATE=no cargo test --no-default-features --features {{ features }} --package e2e -- bigtable:: cluster:: postgres::
 
 # Write snapshots, outputs in documents and reference pages again, where they changed on purpose: `git diff` shows how.
 snapshots:
@@ -147,8 +147,8 @@ lint:
 
 # Lints of features that are off by default.
 lint-features:
-    cargo clippy --all-targets --no-default-features --features {{ features }} --package tidetable-cli --package tidetable-bigtable --package tidetable-cluster --package e2e -- -D warnings
-    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --no-default-features --features {{ features }} --package tidetable-cli --package tidetable-bigtable --package tidetable-cluster
+    cargo clippy --all-targets --no-default-features --features {{ features }} --package tidetable-cli --package tidetable-bigtable --package tidetable-cluster --package tidetable-postgres --package e2e -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --no-default-features --features {{ features }} --package tidetable-cli --package tidetable-bigtable --package tidetable-cluster --package tidetable-postgres
 
 # List crates, directories, sizes, and circles between files; fails while there are any.
 house:

@@ -6,7 +6,7 @@ use std::fs;
 use crate::harness::repository;
 
 /// Crates from bottom to top: each may depend on those before it.
-const FLOORS: [&str; 20] = [
+const FLOORS: [&str; 22] = [
     "layout",
     "source",
     "sstable",
@@ -24,7 +24,9 @@ const FLOORS: [&str; 20] = [
     "runner",
     "page",
     "advisor",
+    "serving",
     "bigtable",
+    "postgres",
     "cluster",
     "cli",
 ];

@@ -148,6 +148,16 @@ mod bigtable {
     mod transfer;
 }
 
+/// PostgreSQL's clients, asked of a store.
+#[cfg(feature = "postgres")]
+mod postgres {
+    mod access;
+    mod drivers;
+    mod limits;
+    mod psql;
+    mod served;
+}
+
 /// Pages, help, JSON and snapshots of output.
 mod docs {
     mod completions;

@@ -8,6 +8,7 @@ use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
 use tidetable_blobs::BlobError;
 use tidetable_layout::error::ShapeError;
+use tidetable_serving::ServingError;
 use tidetable_source::SourceError;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
@@ -30,9 +31,12 @@ pub enum BigtableError {
     /// SQL that is not valid, or failed.
     #[error(transparent)]
     Sql(#[from] Box<SqlError>),
-    /// An address that cannot be listened on.
-    #[error("cannot listen on {address}: {source}{}", bind_advice(.source))]
-    Bind { address: String, source: io::Error },
+    /// The server cannot start, or cannot read a table.
+    #[error(transparent)]
+    Serving(#[from] ServingError),
+    /// The server can take no more connections.
+    #[error("the server on {address} failed: {source}; start it again")]
+    Listener { address: String, source: io::Error },
     /// A row that takes more memory than a request may hold.
     #[error(
         "the row `{key}` takes more than the {most} bytes that a row of a request may hold: ask for fewer of its columns or versions, or \
@@ -252,18 +256,6 @@ fn advice(code: Code) -> &'static str {
         Code::Unauthenticated => ". Run `gcloud auth application-default login`",
         Code::PermissionDenied => ". The account needs the role Bigtable User, and Bigtable Admin to create tables",
         _ => "",
-    }
-}
-
-/// What to do about an address that cannot be listened on.
-fn bind_advice(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            "; end what listens there, or choose another port with --bind HOST:PORT (0 takes a free one)"
-        }
-        io::ErrorKind::PermissionDenied => "; choose a port above 1023 with --bind HOST:PORT",
-        io::ErrorKind::InvalidInput => "; write --bind HOST:PORT, such as --bind 127.0.0.1:8086",
-        _ => "; choose another address with --bind HOST:PORT",
     }
 }
 

@@ -51,6 +51,14 @@ pub enum CliError {
     #[cfg(feature = "bigtable")]
     #[error(transparent)]
     Bigtable(#[from] tidetable_bigtable::BigtableError),
+    /// The tables that a server reads, or the address that it listens on.
+    #[cfg(any(feature = "bigtable", feature = "postgres"))]
+    #[error(transparent)]
+    Serving(#[from] tidetable_serving::ServingError),
+    /// The server of PostgreSQL's clients cannot start.
+    #[cfg(feature = "postgres")]
+    #[error(transparent)]
+    Postgres(#[from] tidetable_postgres::PostgresError),
     /// A table that is not as the one in Bigtable.
     #[cfg(feature = "bigtable")]
     #[error("{table} and {target} differ: `tidetable push {table} --to {target} --compare` writes what differs")]
@@ -382,10 +390,10 @@ pub enum CliError {
         now: String,
     },
     /// A command that this build does not have.
-    #[cfg(not(all(feature = "bigtable", feature = "cluster")))]
+    #[cfg(not(all(feature = "bigtable", feature = "cluster", feature = "postgres")))]
     #[error(
         "this tidetable is built without the feature {feature}, as `tidetable --version` shows: install the wheel or the Debian \
-         package, which have it, or build it from its source with `--features bigtable,cluster`"
+         package, which have it, or build it from its source with `--features bigtable,cluster,postgres`"
     )]
     NotBuilt {
         /// The feature of cargo.
@@ -425,7 +433,7 @@ impl CliError {
             Self::Checks { .. } | Self::DataChecks { .. } | Self::Denied { .. } => 3,
             Self::Partial { .. } => 4,
             Self::Several { code, .. } | Self::InPart { code } => *code,
-            #[cfg(not(all(feature = "bigtable", feature = "cluster")))]
+            #[cfg(not(all(feature = "bigtable", feature = "cluster", feature = "postgres")))]
             Self::NotBuilt { .. } => 2,
             #[cfg(feature = "cluster")]
             Self::Cluster(
@@ -436,6 +444,8 @@ impl CliError {
                 | ClusterError::ExecutorTimeout { .. }
                 | ClusterError::Heartbeat,
             ) => 2,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(error) => error.exit_code(),
             Self::Run(error) => error.exit_code(),
             #[cfg(feature = "bigtable")]
             Self::Bigtable(error) => error.exit_code(),

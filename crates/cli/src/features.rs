@@ -3,10 +3,11 @@
 use std::sync::LazyLock;
 
 /// Each feature, and whether this build has it.
-const FEATURES: [(&str, bool); 3] = [
+const FEATURES: [(&str, bool); 4] = [
     ("bigtable", cfg!(feature = "bigtable")),
     ("cluster", cfg!(feature = "cluster")),
     ("jemalloc", cfg!(feature = "jemalloc")),
+    ("postgres", cfg!(feature = "postgres")),
 ];
 
 /// The version with the features, for `--version`: commands of a feature that is missing only refuse.

@@ -162,7 +162,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Sql(args) => commands::sql::sql(global, args),
         Command::Read(args) => commands::read::read(global, args),
         Command::Export(args) => commands::export::export(global, args),
-        Command::Serve(args) => commands::bigtable::serve(global, args),
+        Command::Serve(args) => commands::serve::serve(global, args),
         Command::Tables => commands::reports::tables::tables(global),
         Command::Describe(args) => commands::reports::describe::describe(global, args),
         Command::Inspect(args) => commands::reports::inspect::inspect(global, args),

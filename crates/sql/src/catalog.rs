@@ -186,6 +186,15 @@ impl StoreCatalog {
     }
 }
 
+/// The catalog of a store with other schemas beside its own.
+pub(crate) fn with_schemas(
+    mut catalog: StoreCatalog,
+    others: impl Iterator<Item = (&'static str, Arc<dyn SchemaProvider>)>,
+) -> StoreCatalog {
+    catalog.schemas.extend(others);
+    catalog
+}
+
 impl CatalogProvider for StoreCatalog {
     fn schema_names(&self) -> Vec<String> {
         self.schemas.iter().map(|(name, _)| (*name).to_owned()).collect()

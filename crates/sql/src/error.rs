@@ -354,6 +354,14 @@ impl SqlError {
         }
     }
 
+    /// Whether the statement is no SQL: the parser refused it.
+    pub fn is_syntax(&self) -> bool {
+        match self {
+            Self::Invalid(error) | Self::Query(error) => matches!(error.find_root(), DataFusionError::SQL(..)),
+            _ => false,
+        }
+    }
+
     /// The unknown table or column, if that is the error.
     pub fn unknown_name(&self) -> Option<UnknownName> {
         let error = match self {

@@ -48,6 +48,7 @@ mod shared_scan;
 mod small_results;
 mod source;
 mod syntax;
+mod system;
 mod view_options;
 mod views;
 
@@ -63,9 +64,11 @@ pub use session::declared::{
 };
 pub use session::expressions::{Derive, ExpressionError, Filter, Preparation, field_type};
 pub use session::planning::{PlannedQuery, plan_frame};
+pub use session::tables::TableColumns;
 pub use session::{Session, SessionOptions};
 pub use shared_scan::{ScanSignatures, SharedScan, SharedScanCounts};
 pub use small_results::{first_row_of_integers, first_rows, quoted_name};
 pub use syntax::googlesql::DUPLICATE_MARK;
 pub use syntax::script::{ScriptError, Statement, is_complete, statements};
+pub use system::{SystemNames, SystemTable, SystemTables, SystemUse, VISIBLE_OIDS, system_use};
 pub use tidetable_functions::as_written;

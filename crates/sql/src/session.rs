@@ -4,24 +4,25 @@ pub(crate) mod declared;
 pub(crate) mod execution;
 pub(crate) mod expressions;
 pub(crate) mod nodes;
+pub(crate) mod numbered;
 pub(crate) mod options;
 pub(crate) mod parameters;
 pub(crate) mod planning;
 pub(crate) mod references;
 pub(crate) mod signatures;
 pub(crate) mod spill;
+pub(crate) mod tables;
+pub(crate) mod utc;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList};
-use datafusion::common::Column;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
-use datafusion::logical_expr::{Expr, cast};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
@@ -34,7 +35,7 @@ use tidetable_upstream::rules::node_rule::Rule;
 use crate::catalog::exports::{bucket_url, files_url};
 use crate::catalog::external::ExternalTables;
 use crate::catalog::files::arrow_format::CheckedArrowFactory;
-use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables};
+use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables, with_schemas};
 use crate::error::{Result, SqlError};
 use crate::names::{CATALOG, RECORDS, ROWS};
 use crate::optimizer::group_top_k::top_by_group;
@@ -46,16 +47,20 @@ use crate::optimizer::{logical_rules, plain_rules};
 use crate::planning_thread::plan_on_thread;
 use crate::row_windows::exec::windows_by_batch;
 use crate::scan::spec::FixedBatchSize;
+use crate::session::numbered::{numbered_types, plan_numbered};
 use crate::session::options::{set_planning_options, with_sql_features};
 use crate::session::parameters::replace_parameters;
 use crate::session::planning::{physical, plan_frame, stoppable_analyzer, stoppable_logical, stoppable_physical};
 use crate::session::references::table_references;
 use crate::session::signatures::scans_of;
 use crate::session::spill::SpillSpace;
+use crate::session::tables::{TableColumns, all_tables, table_names};
+use crate::session::utc::convert_to_utc;
 use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
 use crate::syntax::googlesql::GoogleSql;
 use crate::syntax::headings::with_written_names;
 use crate::syntax::statement::{NamedStatement, parse, parse_with_names, plan_statement};
+use crate::system::{System, SystemNames, SystemTables};
 
 /// Fewest rows of a batch under a memory limit.
 const MIN_BATCH_ROWS: usize = 128;
@@ -98,6 +103,8 @@ pub struct Session {
     push_down: bool,
     written_names: bool,
     external: Option<ExternalTables>,
+    /// System catalogs, for a session that answers queries of these.
+    system: Option<System>,
 }
 
 impl std::fmt::Debug for Session {
@@ -162,7 +169,7 @@ impl Session {
         };
 
         let (written_names, external) = (options.written_names, options.external.clone());
-        Ok(Self { context, tables, time: ALL_TIMES, push_down, written_names, external })
+        Ok(Self { context, tables, time: ALL_TIMES, push_down, written_names, external, system: None })
     }
 
     /// A session in which `records.T`, for each table `T`, has only the records with an event time in `time`
@@ -192,8 +199,14 @@ impl Session {
     /// A session in which a table without a schema is `rows.T`, as in GoogleSQL for Bigtable, instead of `records.T`.
     #[must_use]
     pub fn with_rows(&self) -> Self {
+        self.with_default_schema(ROWS)
+    }
+
+    /// A session in which a table without a schema is one of `schema`, such as `cells`. Schemas that do not exist have no tables.
+    #[must_use]
+    pub fn with_default_schema(&self, schema: &str) -> Self {
         let existing = self.context.state();
-        let config = existing.config().clone().with_default_catalog_and_schema(CATALOG, ROWS);
+        let config = existing.config().clone().with_default_catalog_and_schema(CATALOG, schema);
         let state = SessionStateBuilder::new_from_existing(existing).with_config(config).build();
         Self { context: SessionContext::new_with_state(state), ..self.clone() }
     }
@@ -296,6 +309,59 @@ impl Session {
         .await
     }
 
+    /// Plans a query with values for its parameters `$1`, `$2`, ..; values that it does not name are ignored.
+    ///
+    /// # Errors
+    /// As [`Session::sql`], and if there are fewer values than parameters, or one has a type that parameters cannot have.
+    pub async fn sql_with_values(&self, query: &str, values: &[ScalarValue]) -> Result<DataFrame> {
+        let (session, query, values) = (self.clone(), query.to_owned(), values.to_vec());
+        plan_on_thread(move || async move {
+            let system = session.system.as_ref();
+            plan_numbered(&session.context, system, &query, values, session.written_names).await
+        })
+        .await
+    }
+
+    /// The types of the parameters `$1`, `$2`, .. of a query: those that are declared, and those that follow from what a parameter
+    /// is compared with. `None` where nothing tells.
+    ///
+    /// # Errors
+    /// If the query cannot be parsed. One that cannot be planned tells no types.
+    pub async fn parameter_types(&self, query: &str, declared: &[Option<DataType>]) -> Result<Vec<Option<DataType>>> {
+        let (session, query, declared) = (self.clone(), query.to_owned(), declared.to_vec());
+        plan_on_thread(move || async move {
+            numbered_types(&session.context.state(), session.system.as_ref(), &query, declared).await
+        })
+        .await
+    }
+
+    /// All tables with their columns, by schema and name. Opens each; one that cannot be read has no columns.
+    pub async fn all_tables(&self) -> Vec<TableColumns> {
+        all_tables(&self.context).await
+    }
+
+    /// Schemas and names of all tables, in the order of [`Session::all_tables`]. Opens none of them.
+    pub fn table_names(&self) -> Vec<(String, String)> {
+        table_names(&self.context)
+    }
+
+    /// A session that also has the tables of system catalogs, and reads queries of these as PostgreSQL does. `names` tells what
+    /// names and functions mean in them.
+    #[must_use]
+    pub fn with_system(&self, tables: &Arc<SystemTables>, names: Arc<dyn SystemNames>) -> Self {
+        let store = StoreCatalog::new(&self.tables, &self.time, None, self.push_down);
+        let catalogs = MemoryCatalogProviderList::new();
+        catalogs.register_catalog(CATALOG.to_owned(), Arc::new(with_schemas(store, tables.schemas())));
+
+        let existing = self.context.state();
+        // That of DataFusion opens all tables for a query, and has the types of Arrow.
+        let config = existing.config().clone().with_information_schema(false);
+        let state = SessionStateBuilder::new_from_existing(existing).with_config(config);
+        let state = state.with_catalog_list(Arc::new(catalogs)).build();
+        let system = Some(System { tables: Arc::clone(tables), names });
+        Self { context: SessionContext::new_with_state(state), system, ..self.clone() }
+    }
+
     /// Plans a query and executes it as a stream.
     ///
     /// # Errors
@@ -391,35 +457,6 @@ impl Session {
     /// The DataFusion session behind this one.
     pub fn context(&self) -> &SessionContext {
         &self.context
-    }
-}
-
-/// Casts timestamp columns with another time zone to UTC, the zone of tables, so that output code handles UTC only.
-fn convert_to_utc(frame: DataFrame) -> Result<DataFrame> {
-    let schema = frame.schema();
-    if !schema.fields().iter().any(|field| utc_type(field.data_type()).is_some()) {
-        return Ok(frame);
-    }
-
-    let columns: Vec<Expr> = schema
-        .iter()
-        .map(|(table, field)| {
-            let column = Expr::Column(Column::from((table, field)));
-            match utc_type(field.data_type()) {
-                Some(utc) => cast(column, utc).alias_qualified(table.cloned(), field.name()),
-                None => column,
-            }
-        })
-        .collect();
-    frame.select(columns).map_err(SqlError::planning)
-}
-
-/// The type in UTC to cast times of this type to; `None` if it is no time with another zone.
-fn utc_type(kind: &DataType) -> Option<DataType> {
-    match kind {
-        DataType::Timestamp(_, Some(zone)) if matches!(&**zone, "UTC" | "+00:00") => None,
-        DataType::Timestamp(unit, Some(_)) => Some(DataType::Timestamp(*unit, Some("UTC".into()))),
-        _ => None,
     }
 }
 

@@ -436,3 +436,45 @@ async fn parameters_of_google_sql_have_their_types() {
     let told = answer("SELECT @other", &[]).await.unwrap_err().to_string();
     assert!(told.contains("@other"), "{told}");
 }
+
+#[tokio::test]
+async fn numbered_parameters_have_types_and_values() {
+    use arrow::datatypes::DataType;
+
+    let world = World::with_days(1);
+    let session = world.session();
+    let count = async |query: &str, values: &[ScalarValue]| -> Result<i64, SqlError> {
+        let batches = session.sql_with_values(query, values).await?.collect().await?;
+        Ok(batches[0].column(0).as_primitive::<Int64Type>().value(0))
+    };
+    let one = ScalarValue::Int64(Some(1));
+    let of_one = count("SELECT count(*) FROM SENSOR WHERE meter = 1", &[]).await.unwrap();
+    for query in [
+        "SELECT count(*) FROM SENSOR WHERE meter = $1",
+        "SELECT count(*) FROM SENSOR WHERE $2 AND meter BETWEEN $1 AND $1",
+        "SELECT count(*) FROM (SELECT 1 FROM SENSOR WHERE meter = $1 OFFSET 0)",
+    ] {
+        let found = count(query, &[one.clone(), ScalarValue::Boolean(Some(true))]).await.unwrap();
+        assert_eq!(found, of_one, "{query}");
+    }
+    // A list is compared as its items are, whatever integers they are.
+    let list = |items: &[i64]| {
+        let items: Vec<ScalarValue> = items.iter().map(|item| ScalarValue::Int64(Some(*item))).collect();
+        ScalarValue::List(ScalarValue::new_list(&items, &DataType::Int64, true))
+    };
+    let any = "SELECT count(*) FROM SENSOR WHERE meter = ANY ($1)";
+    assert_eq!(count(any, &[list(&[1, 999])]).await.unwrap(), of_one);
+    assert_eq!(count(any, &[list(&[])]).await.unwrap(), 0);
+    let all = "SELECT count(*) FROM SENSOR WHERE meter <> ALL ($1)";
+    let others = count("SELECT count(*) FROM SENSOR WHERE meter <> 1", &[]).await.unwrap();
+    assert_eq!(count(all, &[list(&[1])]).await.unwrap(), others);
+    assert!(count("SELECT $2 + $1", &[one]).await.unwrap_err().to_string().contains("parameter $2"));
+
+    let types =
+        async |query: &str, declared: &[Option<DataType>]| session.parameter_types(query, declared).await.unwrap();
+    let query = "SELECT $3 FROM SENSOR WHERE meter = $1 AND kwh > $2";
+    assert_eq!(types(query, &[]).await.len(), 3);
+    let declared = [None, None, Some(DataType::Utf8)];
+    assert_eq!(types(query, &declared).await, [Some(DataType::UInt64), Some(DataType::Float64), Some(DataType::Utf8)]);
+    assert!(session.parameter_types("SELEC $1", &[]).await.is_err());
+}

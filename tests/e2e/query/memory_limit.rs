@@ -103,8 +103,8 @@ fn an_interrupt_ends_a_long_series_at_once() {
             child.0.try_wait().unwrap().is_some()
         });
         assert_eq!(child.0.wait().unwrap().code(), Some(130), "{query}");
-        // Two processors for a second.
-        assert!(after - before < 200, "{query}: {} ticks", after - before);
+        // A debug build ends the sort of what is in memory: some ticks of work, not the minutes of the series.
+        assert!(after - before < 600, "{query}: {} ticks", after - before);
     }
     // As a list it would not fit, and is refused before it is made.
     let list = measured(&project, &["--memory", "256MiB", "-c", "select generate_series(1, 3000000000)"]);

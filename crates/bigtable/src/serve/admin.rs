@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tidetable_serving::Tables;
 use tonic::{Request, Response, Status};
 
 use crate::proto::admin::table::{TimestampGranularity, View};
@@ -9,8 +10,7 @@ use crate::proto::admin::{GetTableRequest, ListTablesRequest, ListTablesResponse
 use crate::proto::admin_server::BigtableTableAdmin;
 use crate::push::TableSchema;
 use crate::serve::names::Address;
-use crate::serve::refusal::Refusal;
-use crate::serve::tables::{Tables, blocking};
+use crate::serve::refusal::{Refusal, blocking, of_serving};
 
 /// Answers the Table Admin API.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ fn table(tables: &Tables, name: String, id: &str, has_schema: bool) -> Result<Ta
     if !has_schema {
         return Ok(Table { name, ..Table::default() });
     }
-    let table = TableSchema::of(&tables.snapshot(id)?)?.table();
+    let table = TableSchema::of(&tables.snapshot(id).map_err(of_serving)?)?.table();
     // Requests leave milliseconds out, answers do not.
     let unspecified = i32::from(TimestampGranularity::Unspecified);
     let granularity = Some(table.granularity).filter(|granularity| *granularity != unspecified);
@@ -57,7 +57,7 @@ impl BigtableTableAdmin for AdminService {
         let tables = Arc::clone(&self.tables);
         blocking(move || {
             // The token of a page is the last name of the one before.
-            let mut names = tables.names()?;
+            let mut names = tables.names().map_err(of_serving)?;
             names.retain(|name| *name > request.page_token);
             let is_last = size == 0 || names.len() <= size;
             if !is_last {
@@ -80,7 +80,7 @@ impl BigtableTableAdmin for AdminService {
         let has_schema = has_schema(request.view, View::SchemaView)?;
         let tables = Arc::clone(&self.tables);
         blocking(move || {
-            tables.snapshot(&id)?;
+            tables.snapshot(&id).map_err(of_serving)?;
             table(&tables, request.name, &id, has_schema).map(Response::new)
         })
         .await

@@ -12,6 +12,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use futures::Stream;
 use futures::stream::poll_fn;
 use prost::Message;
+use tidetable_serving::Tables;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::time::Instant;
 use tonic::metadata::MetadataMap;
@@ -26,10 +27,9 @@ use crate::proto::data::{
 use crate::proto::data_server::Bigtable;
 use crate::serve::names::Address;
 use crate::serve::query::Queries;
-use crate::serve::refusal::Refusal;
+use crate::serve::refusal::{Refusal, blocking, of_serving};
 use crate::serve::rows::{EncodedRows, Reading, RowsPlan, read};
 use crate::serve::sample::samples;
-use crate::serve::tables::{Tables, blocking};
 
 /// Responses that wait for a client, at most: a reader that is further ahead waits.
 const AHEAD: usize = 4;
@@ -143,7 +143,7 @@ impl Bigtable for DataService {
         let mut client = Client { sender, started, deadline, ends: Arc::clone(&self.ends) };
         // The thread ends with the read; an error is the last that the client gets.
         drop(tokio::task::spawn_blocking(move || {
-            let snapshot = tables.snapshot(&table);
+            let snapshot = tables.snapshot(&table).map_err(of_serving);
             if let Err(status) = snapshot.and_then(|snapshot| read(&plan, snapshot, &mut client)) {
                 // A client that is gone needs none.
                 let _ = client.sender.blocking_send(Err(status));
@@ -162,7 +162,7 @@ impl Bigtable for DataService {
         }
         let table = self.address.table(&request.table_name)?.to_owned();
         let tables = Arc::clone(&self.tables);
-        let found = blocking(move || Ok(samples(&tables.snapshot(&table)?)?)).await?;
+        let found = blocking(move || Ok(samples(&tables.snapshot(&table).map_err(of_serving)?)?)).await?;
         Ok(Response::new(Box::pin(futures::stream::iter(found.into_iter().map(Ok)))))
     }
 

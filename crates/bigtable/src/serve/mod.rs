@@ -11,7 +11,6 @@ mod refusal;
 mod rows;
 mod sample;
 mod server;
-mod tables;
 
 pub(crate) use admin::Ignored;
 pub use rows::{EncodedRows, RowsCodec};

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 
 use prost::Message;
 use tidetable_blobs::BlobError;
+use tidetable_serving::ServingError;
 use tidetable_store::StoreError;
 use tonic::{Code, Status};
 
@@ -31,9 +32,6 @@ pub(crate) enum Refusal {
     /// A project or an instance other than that which is served.
     #[error("{name} is not served here; projects/{project}/instances/{instance} is")]
     OtherInstance { name: String, project: String, instance: String },
-    /// A table that the store does not have.
-    #[error("table not found: {table}; tables here: {known}")]
-    NoTable { table: String, known: String },
     /// A request that writes.
     #[error(
         "{method} is refused: tidetable serves a store read-only. Rows are loaded by `tidetable run`, and written to \
@@ -55,7 +53,7 @@ impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
         let said = refusal.to_string();
         match refusal {
-            Refusal::NoTable { .. } | Refusal::OtherInstance { .. } => Self::not_found(said),
+            Refusal::OtherInstance { .. } => Self::not_found(said),
             Refusal::Write { .. } => Self::failed_precondition(said),
             Refusal::Stale => expired(said),
             Refusal::Unserved { .. } => Self::unimplemented(said),
@@ -97,6 +95,10 @@ fn expired(said: String) -> Status {
 /// The status of a failed read: damage is of the server, not of the request.
 impl From<BigtableError> for Status {
     fn from(error: BigtableError) -> Self {
+        let error = match error {
+            BigtableError::Serving(error) => return of_serving(error),
+            error => error,
+        };
         match &error {
             BigtableError::Store(store) => of_store(store),
             BigtableError::LargeRow { .. } => Self::resource_exhausted(error.to_string()),
@@ -104,6 +106,26 @@ impl From<BigtableError> for Status {
             _ => Self::internal(error.to_string()),
         }
     }
+}
+
+/// The status of a table that cannot be read.
+pub(crate) fn of_serving(error: ServingError) -> Status {
+    match &error {
+        ServingError::Store(store) => of_store(store),
+        ServingError::Lost(store) => of_store(store),
+        ServingError::NoTable { .. } => Status::not_found(error.to_string()),
+        _ => Status::internal(error.to_string()),
+    }
+}
+
+/// Runs what reads the store on a thread that may wait.
+///
+/// # Errors
+/// Those of `work`, and if it panicked.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+) -> Result<T, Status> {
+    tidetable_serving::blocking(work, of_serving).await
 }
 
 /// The status of an error of the store. Clients try again what is unavailable; a file that is missing stays so.

@@ -138,7 +138,7 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         "serve",
         [
             ("tidetable serve", "answer clients on this machine"),
-            ("tidetable serve --bind 127.0.0.1:0 --follow", "on a free port, always the newest version"),
+            ("tidetable serve --postgres 127.0.0.1:5432 --follow", "SQL for dashboards, always the newest version"),
         ],
     ),
     (

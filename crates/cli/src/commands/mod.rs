@@ -22,7 +22,6 @@ pub(crate) mod root;
 pub mod run;
 pub mod schedule;
 pub mod schema;
-#[cfg(feature = "bigtable")]
 pub mod serve;
 pub mod sql;
 

@@ -1,6 +1,6 @@
 //! A build without the feature `bigtable`: the commands say so.
 
-use crate::args::{Diff, Global, Pull, Push, Serve};
+use crate::args::{Diff, Global, Pull, Push};
 use crate::error::CliError;
 
 pub fn push(_: &Global, _: &Push) -> Result<(), CliError> {
@@ -12,10 +12,6 @@ pub fn pull(_: &Global, _: &Pull) -> Result<(), CliError> {
 }
 
 pub fn diff(_: &Global, _: &Diff) -> Result<(), CliError> {
-    Err(CliError::NotBuilt { feature: "bigtable" })
-}
-
-pub fn serve(_: &Global, _: &Serve) -> Result<(), CliError> {
     Err(CliError::NotBuilt { feature: "bigtable" })
 }
 

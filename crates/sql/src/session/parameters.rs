@@ -1,4 +1,4 @@
-//! Named parameters of GoogleSQL: `@name` in a query.
+//! Parameters of a query: `@name`, as in GoogleSQL, and `$1`, as in PostgreSQL.
 //!
 //! Values are put into the syntax tree, so that they have their types wherever expressions are planned, also in options of views.
 
@@ -11,8 +11,10 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    self, ArrayElemTypeDef, CastKind, Expr, TimezoneInfo, UnaryOperator, Value, VisitMut, VisitorMut,
+    self, ArrayElemTypeDef, BinaryOperator, CastKind, ExactNumberInfo, Expr, FunctionArg, FunctionArgExpr,
+    FunctionArguments, TimezoneInfo, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
+use tidetable_functions::COMPARABLE_WITH;
 use tidetable_layout::cell::ColumnText;
 
 use crate::syntax::rewrite::syntax::call;
@@ -23,10 +25,76 @@ use crate::syntax::statement::{inner, prefix_range};
 /// # Errors
 /// If a parameter of the statement is not in `values`, or has a type that it cannot have.
 pub(crate) fn replace_parameters(statement: &mut Statement, values: &[(String, ScalarValue)]) -> Result<()> {
+    replace(statement, &Values::Named(values))
+}
+
+/// Replaces the parameters `$1`, `$2`, .. by the values at those places, counted from 1. Those without a value stay.
+///
+/// # Errors
+/// If a value has a type that parameters cannot have.
+pub(crate) fn replace_numbered(statement: &mut Statement, values: &[Option<ScalarValue>]) -> Result<()> {
+    replace(statement, &Values::Numbered(values))
+}
+
+fn replace(statement: &mut Statement, values: &Values<'_>) -> Result<()> {
     let Some(statement) = inner(statement) else { return Ok(()) };
     match statement.visit(&mut Parameters(values)) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+/// The largest number of a parameter `$1`, `$2`, .. of a statement; 0 if it has none.
+pub(crate) fn numbered_parameters(statement: &mut Statement) -> usize {
+    let mut largest = Largest(0);
+    if let Some(statement) = inner(statement) {
+        let _: ControlFlow<()> = statement.visit(&mut largest);
+    }
+    largest.0
+}
+
+/// Finds the largest number of a parameter.
+struct Largest(usize);
+
+impl VisitorMut for Largest {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        self.0 = self.0.max(number_of(expr).unwrap_or_default());
+        ControlFlow::Continue(())
+    }
+}
+
+/// The numbers of the parameters that a statement takes for lists: those of `x = ANY ($1)` and `x <> ALL ($1)`.
+pub(crate) fn list_parameters(statement: &mut Statement) -> Vec<usize> {
+    let mut lists = Lists(Vec::new());
+    if let Some(statement) = inner(statement) {
+        let _: ControlFlow<()> = statement.visit(&mut lists);
+    }
+    lists.0
+}
+
+/// Finds the parameters that are lists.
+struct Lists(Vec<usize>);
+
+impl VisitorMut for Lists {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } = expr {
+            self.0.extend(number_of(compared(right)));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The number of a parameter `$1`, `$2`, ..; `None` if the expression is something else.
+fn number_of(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Value(ValueWithSpan { value: Value::Placeholder(name), .. }) => {
+            name.strip_prefix('$')?.parse().ok().filter(|number| *number > 0)
+        }
+        _ => None,
     }
 }
 
@@ -38,16 +106,43 @@ fn name_of(expr: &Expr) -> Option<&str> {
     }
 }
 
-struct Parameters<'a>(&'a [(String, ScalarValue)]);
+/// The values of parameters.
+enum Values<'a> {
+    /// By their names, without `@`.
+    Named(&'a [(String, ScalarValue)]),
+    /// By their numbers, from 1; `None` leaves the parameter in the statement.
+    Numbered(&'a [Option<ScalarValue>]),
+}
+
+struct Parameters<'a>(&'a Values<'a>);
 
 impl Parameters<'_> {
     /// The value of a parameter; `None` if the expression is none.
     fn value(&self, expr: &Expr) -> Result<Option<&ScalarValue>> {
+        let named = match self.0 {
+            Values::Named(named) => named,
+            Values::Numbered(values) => {
+                let Some(number) = number_of(expr) else { return Ok(None) };
+                return Ok(values.get(number - 1).and_then(Option::as_ref));
+            }
+        };
         let Some(name) = name_of(expr) else { return Ok(None) };
-        match self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        match named.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
             Some((_, value)) => Ok(Some(value)),
             None => plan_err!("the query has a parameter @{name}, which has no type and no value"),
         }
+    }
+
+    /// What `x = ANY ($1)` and `x <> ALL ($1)` compare: a value, the list in place of the parameter, and whether it must not be in
+    /// it. As a list of values it can select row keys, and its items have the type of the value.
+    fn compared_list<'e>(&self, expr: &'e Expr) -> Result<Option<(&'e Expr, &ScalarValue, bool)>> {
+        let (left, right, negated) = match expr {
+            Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => (left, right, false),
+            Expr::AllOp { left, compare_op: BinaryOperator::NotEq, right } => (left, right, true),
+            _ => return Ok(None),
+        };
+        let list = self.value(compared(right))?.filter(|list| matches!(list, ScalarValue::List(_)));
+        Ok(list.map(|list| (compared(left), list, negated)))
     }
 
     fn replaced(&self, expr: &mut Expr) -> Result<()> {
@@ -60,6 +155,8 @@ impl Parameters<'_> {
                     if negated { Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(contains) } } else { contains }
                 }
             };
+        } else if let Some((value, list, negated)) = self.compared_list(expr)? {
+            *expr = in_list(Box::new(value.clone()), items(list)?, negated);
         } else if let Some(value) = self.value(expr)? {
             *expr = literal(value)?;
         }
@@ -84,6 +181,18 @@ impl VisitorMut for Parameters<'_> {
             *expr = range;
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// An expression without the function that makes it comparable with a list.
+fn compared(expr: &Expr) -> &Expr {
+    let Expr::Function(function) = expr else { return expr };
+    let FunctionArguments::List(list) = &function.args else { return expr };
+    match list.args.first() {
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))) if function.name.to_string() == COMPARABLE_WITH => {
+            inner
+        }
+        _ => expr,
     }
 }
 
@@ -124,11 +233,14 @@ fn literal(scalar: &ScalarValue) -> Result<Expr> {
         ScalarValue::List(_) => cast(call("make_array", items(scalar)?), kind),
         ScalarValue::Float64(Some(number)) => cast(value(Value::SingleQuotedString(number.to_string())), kind),
         ScalarValue::Float32(Some(number)) => cast(value(Value::SingleQuotedString(number.to_string())), kind),
+        // A number without a cast is one that LIMIT takes, too.
+        ScalarValue::Int64(Some(number)) if *number >= 0 => value(Value::Number(number.to_string(), false)),
         scalar => {
             let array = scalar.to_array()?;
             let mut text = Vec::new();
-            if let Some(mut of) = ColumnText::new(array.as_ref()) {
-                of.write(0, &mut text);
+            match ColumnText::new(array.as_ref()) {
+                Some(mut of) => of.write(0, &mut text),
+                None => text = scalar.to_string().into_bytes(),
             }
             cast(value(Value::SingleQuotedString(String::from_utf8_lossy(&text).into_owned())), kind)
         }
@@ -148,6 +260,10 @@ fn type_of(kind: &DataType) -> Result<ast::DataType> {
         DataType::List(item) => {
             ast::DataType::Array(ArrayElemTypeDef::AngleBracket(Box::new(type_of(item.data_type())?)))
         }
+        DataType::Decimal128(precision, scale) => {
+            ast::DataType::Decimal(ExactNumberInfo::PrecisionAndScale(u64::from(*precision), i64::from(*scale)))
+        }
+        DataType::Time64(_) => ast::DataType::Time(None, TimezoneInfo::None),
         kind => return plan_err!("a parameter cannot have the type {kind}"),
     })
 }

@@ -94,6 +94,15 @@ fn parse_as_written(state: &SessionState, query: &str) -> Result<Statement> {
     Ok(statement)
 }
 
+/// Rewrites a query of PostgreSQL's system catalogs, as other statements are. Its columns may have equal names.
+pub(crate) fn system_statement(query: ast::Statement) -> Statement {
+    let mut statement = Statement::Statement(Box::new(query));
+    if let Some(statement) = inner(&mut statement) {
+        let _: ControlFlow<()> = statement.visit(&mut StatementRewriter { is_google: true });
+    }
+    statement
+}
+
 /// Refuses what cannot be planned, and rewrites what DataFusion plans otherwise or not at all.
 fn rewrite(state: &SessionState, statement: &mut Statement) -> Result<()> {
     let google = google_of(state);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
+use tidetable_serving::Tables;
 use tidetable_sql::{Session, TableVersions, plan_frame};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::Sender;
@@ -18,8 +19,7 @@ use crate::serve::query::parameters::{self, Parameters};
 use crate::serve::query::prepare::{plan, schema, session, status};
 use crate::serve::query::token::{Place, Prepared, Versions};
 use crate::serve::query::{execute, types};
-use crate::serve::refusal::Refusal;
-use crate::serve::tables::{Tables, blocking};
+use crate::serve::refusal::{Refusal, blocking, of_serving};
 
 /// How often a query that sends nothing is asked whether it should go on.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -181,11 +181,11 @@ impl Queries {
         let tables = Arc::clone(&self.tables);
         blocking(move || {
             let mut versions = Versions::new();
-            let known = tables.names()?;
+            let known = tables.names().map_err(of_serving)?;
             for (_, name) in references.into_iter().filter(|(_, name)| known.contains(name)) {
                 let number = match numbers.get(&name) {
                     Some(number) => *number,
-                    None => tables.snapshot(&name)?.version().number,
+                    None => tables.snapshot(&name).map_err(of_serving)?.version().number,
                 };
                 versions.push((name, number));
             }

@@ -13,6 +13,7 @@ use arrow::array::{Date32Array, TimestampMicrosecondArray};
 use arrow::util::display::array_value_to_string;
 use prost::Message;
 use tidetable_layout::time::days_from_civil;
+use tidetable_serving::Tables;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 use tonic::Status;
@@ -24,7 +25,6 @@ use crate::proto::data::{
     ExecuteQueryRequest, PrepareQueryRequest, ProtoRows, ProtoSchema, ResultSetMetadata, Value, result_set_metadata,
 };
 use crate::serve::query::Queries;
-use crate::serve::tables::Tables;
 
 /// A value as the file has it.
 fn show(value: &Value) -> String {

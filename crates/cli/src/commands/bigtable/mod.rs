@@ -9,7 +9,6 @@ pub mod run;
 pub use self::diff::diff;
 pub use self::pull::pull;
 pub use self::push::push;
-pub use super::serve::serve;
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};

@@ -7,14 +7,12 @@ use tidetable_record::NewestVersions;
 use tidetable_sql::TableVersions;
 use tidetable_store::{Snapshot, Store, StoreError};
 use tidetable_upkeep::Pins;
-use tonic::Status;
 
-use crate::error::Result;
-use crate::serve::refusal::{Refusal, of_store};
+use crate::error::{Result, ServingError};
 
-/// The tables of a store.
+/// The tables of a store as a server reads them: in the versions of its start, or in the newest at each request.
 #[derive(Debug)]
-pub(crate) struct Tables {
+pub struct Tables {
     store: Store,
     versions: Versions,
 }
@@ -22,7 +20,7 @@ pub(crate) struct Tables {
 #[derive(Debug)]
 enum Versions {
     /// Those that were the newest when the server started. Vacuum leaves them while they are pinned.
-    Pinned { snapshots: BTreeMap<String, Snapshot>, pins: Pins, lost: Vec<StoreError> },
+    Pinned { snapshots: BTreeMap<String, Snapshot>, pins: Pins, lost: Vec<Arc<StoreError>> },
     /// The newest at each request; the last one read of each.
     Newest(Mutex<BTreeMap<String, Snapshot>>),
 }
@@ -32,7 +30,7 @@ impl Tables {
     ///
     /// # Errors
     /// If the store cannot be listed, or a table cannot be read.
-    pub(crate) fn open(store: &Store, follows: bool, name: &str) -> Result<Self> {
+    pub fn open(store: &Store, follows: bool, name: &str) -> Result<Self> {
         let store = store.clone();
         if follows {
             return Ok(Self { store, versions: Versions::Newest(Mutex::default()) });
@@ -45,24 +43,28 @@ impl Tables {
             let version = table.version(*number)?;
             match newest.check(&store, name, &version) {
                 Ok(()) => drop(snapshots.insert(name.clone(), Snapshot::new(table, Arc::new(version))?)),
-                Err(error @ StoreError::VersionLost { .. }) => lost.push(error),
+                Err(error @ StoreError::VersionLost { .. }) => lost.push(Arc::new(error)),
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(Self { store, versions: Versions::Pinned { snapshots, pins, lost } })
     }
 
-    pub(crate) fn store(&self) -> &Store {
+    /// The store whose tables these are.
+    pub fn store(&self) -> &Store {
         &self.store
     }
 
     /// Whether versions are pinned, and kept from a vacuum.
-    pub(crate) fn are_pinned(&self) -> bool {
+    pub fn are_pinned(&self) -> bool {
         matches!(&self.versions, Versions::Pinned { pins, .. } if pins.are_held)
     }
 
     /// Renews the pins before they expire; nothing is done where the newest versions are served.
-    pub(crate) fn renew(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn renew(&self) -> Result<()> {
         match &self.versions {
             Versions::Pinned { pins, .. } => Ok(pins.renew()?),
             Versions::Newest(_) => Ok(()),
@@ -70,17 +72,23 @@ impl Tables {
     }
 
     /// Removes the pins: nothing is served any more.
-    pub(crate) fn release(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// If they cannot be removed.
+    pub fn release(&self) -> Result<()> {
         match &self.versions {
             Versions::Pinned { pins, .. } => Ok(pins.release()?),
             Versions::Newest(_) => Ok(()),
         }
     }
 
-    /// Errors of tables that cannot be served.
-    pub(crate) fn damaged(&self) -> Vec<String> {
+    /// Errors of tables that cannot be served, each a message for the operator.
+    pub fn damaged(&self) -> Vec<String> {
         match &self.versions {
-            Versions::Pinned { pins, lost, .. } => pins.damaged.iter().chain(lost).map(ToString::to_string).collect(),
+            Versions::Pinned { pins, lost, .. } => {
+                let lost = lost.iter().map(|error| error.to_string());
+                pins.damaged.iter().map(ToString::to_string).chain(lost).collect()
+            }
             Versions::Newest(_) => Vec::new(),
         }
     }
@@ -89,18 +97,35 @@ impl Tables {
     ///
     /// # Errors
     /// If the store cannot be listed.
-    pub(crate) fn names(&self) -> Result<Vec<String>> {
+    pub fn names(&self) -> Result<Vec<String>> {
         match &self.versions {
             Versions::Pinned { snapshots, .. } => Ok(snapshots.keys().cloned().collect()),
             Versions::Newest(_) => Ok(self.store.tables()?),
         }
     }
 
+    /// The tables with the numbers of the versions that a request would read now, ascending by name. A table that cannot be read has
+    /// version 0.
+    ///
+    /// # Errors
+    /// If the store cannot be listed.
+    pub fn numbers(&self) -> Result<Vec<(String, u64)>> {
+        let mut numbers = Vec::new();
+        for name in self.names()? {
+            let number = match &self.versions {
+                Versions::Pinned { snapshots, .. } => snapshots.get(&name).map(|snapshot| snapshot.version().number),
+                Versions::Newest(_) => self.store.table(&name).latest_number().ok(),
+            };
+            numbers.push((name, number.unwrap_or_default()));
+        }
+        Ok(numbers)
+    }
+
     /// The version of a table that answers a request.
     ///
     /// # Errors
     /// If there is no such table, or it cannot be read. May read the store.
-    pub(crate) fn snapshot(&self, name: &str) -> Result<Snapshot, Status> {
+    pub fn snapshot(&self, name: &str) -> Result<Snapshot> {
         let found = match &self.versions {
             Versions::Pinned { snapshots, .. } => snapshots.get(name).cloned(),
             Versions::Newest(known) => self.newest(known, name)?,
@@ -110,14 +135,14 @@ impl Tables {
         }
         if let Versions::Pinned { lost, .. } = &self.versions {
             for error in lost {
-                if matches!(error, StoreError::VersionLost { table, .. } if table == name) {
-                    return Err(of_store(error));
+                if matches!(error.as_ref(), StoreError::VersionLost { table, .. } if table == name) {
+                    return Err(ServingError::Lost(Arc::clone(error)));
                 }
             }
         }
         let known = self.names()?;
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        Err(Refusal::NoTable { table: name.to_owned(), known }.into())
+        Err(ServingError::NoTable { table: name.to_owned(), known })
     }
 
     fn newest(&self, known: &Mutex<BTreeMap<String, Snapshot>>, name: &str) -> Result<Option<Snapshot>> {
@@ -137,8 +162,8 @@ impl Tables {
         Ok(Some(snapshot))
     }
 
-    /// The versions that a query reads.
-    pub(crate) fn versions(&self) -> TableVersions {
+    /// The versions that a query reads: those of the start, or none, which stands for the newest.
+    pub fn versions(&self) -> TableVersions {
         match &self.versions {
             Versions::Pinned { snapshots, .. } => {
                 let numbers = snapshots.iter().map(|(name, snapshot)| (name.clone(), snapshot.version().number));
@@ -149,13 +174,20 @@ impl Tables {
     }
 }
 
-/// Runs what reads the store on a thread that may wait.
+/// Runs what reads the store on a thread that may wait. `failed` makes an error of the caller of a panic.
 ///
 /// # Errors
 /// Those of `work`, and if it panicked.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Status> + Send + 'static,
-) -> Result<T, Status> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(Status::internal(format!("a thread that reads the store failed: {error}"))))
+pub async fn blocking<T, E>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+    failed: impl FnOnce(ServingError) -> E,
+) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: Send + 'static,
+{
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(failed(ServingError::Panicked(error.to_string()))),
+    }
 }

@@ -1,0 +1,400 @@
+//! Makes a query of system catalogs, as PostgreSQL reads it, one that is planned here.
+
+use std::ops::ControlFlow;
+
+use datafusion::common::plan_err;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr,
+    Statement, TableFactor, Value, ValueWithSpan, VisitMut, VisitorMut,
+};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+
+use crate::syntax::googlesql::DUPLICATE_MARK;
+use crate::system::casts;
+use crate::system::empty::{has_aggregate, is_simplified, simplify};
+use crate::system::functions::{constant, filled, replacement};
+use crate::system::parse::{is_keyword, relation_parts};
+use crate::system::syntax::{boolean, column_name, function_name, null, quoted, text_of, value};
+use crate::system::{System, SystemNames, SystemTables};
+
+/// The schema of tables and functions without one.
+const CATALOG: &str = "pg_catalog";
+
+/// Rewrites a query.
+///
+/// # Errors
+/// If it names a relation or a type that does not exist.
+pub(crate) fn rewrite(statement: &mut Statement, system: &System) -> Result<()> {
+    name_columns(statement);
+    let mut rewriter = Rewriter { tables: &system.tables, names: system.names.as_ref() };
+    match statement.visit(&mut rewriter) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// Gives columns the names that PostgreSQL gives them: those of functions, for what stands for these has others.
+fn name_columns(statement: &mut Statement) {
+    let Statement::Query(query) = statement else { return };
+    let mut body = query.body.as_mut();
+    while let SetExpr::SetOperation { left, .. } = body {
+        body = left.as_mut();
+    }
+    let SetExpr::Select(select) = body else { return };
+    let is_all = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+    let has_all = select.projection.iter().any(is_all);
+    for (place, item) in select.projection.iter_mut().enumerate() {
+        let SelectItem::UnnamedExpr(expr) = item else { continue };
+        let is_column = match expr {
+            Expr::Identifier(name) => !is_keyword(&name.value),
+            Expr::CompoundIdentifier(_) => true,
+            _ => false,
+        };
+        // A column beside `*` is there twice, under one name.
+        let mark = match (is_column, has_all) {
+            (true, false) => continue,
+            (true, true) => format!("{DUPLICATE_MARK}all{place}"),
+            (false, _) => String::new(),
+        };
+        let alias = quoted(&format!("{}{mark}", column_name(expr)));
+        *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+    }
+}
+
+struct Rewriter<'a> {
+    tables: &'a SystemTables,
+    names: &'a dyn SystemNames,
+}
+
+impl Rewriter<'_> {
+    /// What stands for an expression whose parts were rewritten; `None` if it stays.
+    fn replaced(&self, expr: &Expr) -> Result<Option<Expr>> {
+        Ok(match expr {
+            Expr::Function(function) => {
+                let name = function_name(function);
+                if let (FunctionArguments::Subquery(query), "array") = (&function.args, name.as_str()) {
+                    return array_of(query);
+                }
+                if name == "user" && function.args == FunctionArguments::None {
+                    return Ok(Some(constant("current_user", &[], self.names)));
+                }
+                match replacement(&name, function, self.names)? {
+                    Some(expr) => Some(expr),
+                    None if function.name.0.len() > 1 => {
+                        let mut function = function.clone();
+                        function.name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(name))]);
+                        Some(Expr::Function(function))
+                    }
+                    None => None,
+                }
+            }
+            Expr::Identifier(name) if name.quote_style.is_none() && is_keyword(&name.value) => {
+                Some(constant(&name.value, &[], self.names))
+            }
+            Expr::Collate { expr, .. } => Some(expr.as_ref().clone()),
+            Expr::BinaryOp { left, op, right } => {
+                operator(left, op).map(|op| Expr::BinaryOp { left: left.clone(), op, right: right.clone() })
+            }
+
+            Expr::Subquery(query) if is_simplified(query) => Some(null()),
+            Expr::Exists { subquery, negated } if is_simplified(subquery) => Some(boolean(*negated)),
+            Expr::InSubquery { subquery, negated, .. } if is_simplified(subquery) => Some(boolean(*negated)),
+            _ => None,
+        })
+    }
+
+    /// Reads a function in FROM as the table that it stands for, or as a subquery.
+    fn table(&self, factor: &mut TableFactor) -> Result<()> {
+        let TableFactor::Table { name, args, alias, .. } = factor else { return Ok(()) };
+        let (schema, table) = relation_parts(name);
+        if schema.is_none() && self.tables.schema_of(&table).is_some() {
+            let parts = [CATALOG, table.as_str()].map(|part| ObjectNamePart::Identifier(Ident::new(part)));
+            // Columns may be named by the table alone.
+            *name = ObjectName(parts.into());
+            *args = None;
+        }
+        let Some(given) = args else { return Ok(()) };
+        if schema.as_deref() == Some(CATALOG) && self.tables.schema_of(&table).is_some() {
+            *args = None;
+            return Ok(());
+        }
+        if table == "unnest" {
+            *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(table))]);
+            return Ok(());
+        }
+
+        let list = given.args.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let call = match table.as_str() {
+            "generate_series" => format!("unnest(generate_series({list}))"),
+            _ => format!("{table}({list})"),
+        };
+        let column = match alias {
+            Some(alias) => alias.columns.first().map_or_else(|| alias.name.clone(), |column| column.name.clone()),
+            None => Ident::new(table.clone()),
+        };
+        let alias = alias.as_ref().map_or_else(|| table.clone(), |alias| alias.name.to_string());
+        *factor = derived(&format!("(SELECT {call} AS {column}) AS {alias}"))?;
+        Ok(())
+    }
+}
+
+/// A subquery in FROM, of its text.
+fn derived(text: &str) -> Result<TableFactor> {
+    let query = format!("SELECT * FROM {text}");
+    let statements = Parser::parse_sql(&PostgreSqlDialect {}, &query).ok();
+    let select = statements.and_then(|mut statements| match statements.pop()? {
+        Statement::Query(query) => match *query.body {
+            SetExpr::Select(select) => Some(select),
+            _ => None,
+        },
+        _ => None,
+    });
+    match select.and_then(|mut select| select.from.pop()) {
+        Some(from) => Ok(from.relation),
+        None => plan_err!("a function in FROM cannot be read: {text}"),
+    }
+}
+
+/// `ARRAY(query)` as an aggregate; `None` if the query is none that can be one.
+fn array_of(query: &Query) -> Result<Option<Expr>> {
+    if is_simplified(query) {
+        return filled("make_array()", &[]).map(Some);
+    }
+    let mut query = query.clone();
+    query.order_by = None;
+    let SetExpr::Select(select) = query.body.as_mut() else { return Ok(None) };
+    let [SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }] = select.projection.as_mut_slice()
+    else {
+        return Ok(None);
+    };
+    *expr = filled("array_agg($1)", std::slice::from_ref(expr))?;
+    Ok(Some(Expr::Subquery(Box::new(query))))
+}
+
+/// The operator that stands for another; `None` if it stays. Names are found in any case, for psql makes those without quotes
+/// lower case, and here they keep theirs.
+fn operator(left: &Expr, op: &BinaryOperator) -> Option<BinaryOperator> {
+    let plain = match op {
+        BinaryOperator::PGCustomBinaryOperator(names) => match names.last()?.as_str() {
+            "~" => BinaryOperator::PGRegexMatch,
+            "~*" => BinaryOperator::PGRegexIMatch,
+            "!~" => BinaryOperator::PGRegexNotMatch,
+            "!~*" => BinaryOperator::PGRegexNotIMatch,
+            "=" => BinaryOperator::Eq,
+            "<>" => BinaryOperator::NotEq,
+            _ => return None,
+        },
+        op => op.clone(),
+    };
+    let plain = match plain {
+        BinaryOperator::PGRegexMatch if is_relation_name(left) => BinaryOperator::PGRegexIMatch,
+        plain => plain,
+    };
+    (plain != *op).then_some(plain)
+}
+
+fn is_relation_name(expr: &Expr) -> bool {
+    matches!(column_name(expr).as_str(), "relname" | "nspname")
+}
+
+/// Writes a pattern with the escape that the planner knows, the backslash.
+fn with_backslashes(pattern: &mut Expr, escape: &mut Option<ValueWithSpan>) {
+    let Some(ValueWithSpan { value: Value::SingleQuotedString(escaping), .. }) = escape else { return };
+    let (Some(text), Some(escaping)) = (text_of(pattern), escaping.chars().next()) else { return };
+
+    let mut written = String::with_capacity(text.len());
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        if letter == escaping {
+            written.push('\\');
+            written.extend(letters.next());
+        } else if letter == '\\' {
+            written.push_str("\\\\");
+        } else {
+            written.push(letter);
+        }
+    }
+    *pattern = value(Value::SingleQuotedString(written));
+    *escape = None;
+}
+
+/// Makes a scalar subquery one that gives a row at most, as the planner wants it.
+fn single_row(query: &mut Query) -> Result<()> {
+    if query.limit_clause.is_some() || query.fetch.is_some() || is_simplified(query) {
+        return Ok(());
+    }
+    let SetExpr::Select(select) = query.body.as_mut() else { return Ok(()) };
+    if !is_plain(select) {
+        return Ok(());
+    }
+    query.order_by = None;
+    if let [SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }] = select.projection.as_mut_slice()
+        && !has_aggregate(expr)
+    {
+        *expr = filled("min($1)", std::slice::from_ref(expr))?;
+    }
+    Ok(())
+}
+
+/// Whether a SELECT has tables, and neither groups nor DISTINCT.
+fn is_plain(select: &Select) -> bool {
+    use datafusion::sql::sqlparser::ast::GroupByExpr;
+    let has_groups = !matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
+    !select.from.is_empty() && !has_groups && select.distinct.is_none() && select.projection.len() == 1
+}
+
+fn flow(done: Result<()>) -> ControlFlow<DataFusionError> {
+    match done {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}
+
+impl VisitorMut for Rewriter<'_> {
+    type Break = DataFusionError;
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<DataFusionError> {
+        flow(self.table(factor))
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<DataFusionError> {
+        // Casts of casts: what stands for the outer one may be another.
+        while let Expr::Cast { expr: inner, data_type, .. } = expr {
+            match casts::replacement(inner, data_type, self.names) {
+                Ok(Some(replaced)) => *expr = replaced,
+                Ok(None) => break,
+                Err(error) => return ControlFlow::Break(error),
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<DataFusionError> {
+        match self.replaced(expr) {
+            Ok(Some(replaced)) => *expr = replaced,
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(error),
+        }
+        match expr {
+            Expr::Subquery(query) => flow(single_row(query)),
+            Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
+                with_backslashes(pattern, escape_char);
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<DataFusionError> {
+        simplify(query, self.tables);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<DataFusionError> {
+        if let Value::EscapedStringLiteral(text) | Value::NationalStringLiteral(text) = &value.value {
+            value.value = Value::SingleQuotedString(text.clone());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Int64Array, RecordBatch, StringArray};
+    use datafusion::scalar::ScalarValue;
+
+    use super::*;
+    use crate::system::{SystemTable, parse_postgres};
+
+    #[derive(Debug)]
+    struct Names;
+
+    impl SystemNames for Names {
+        fn relation(&self, name: &str) -> Option<i64> {
+            (name == "T").then_some(7)
+        }
+
+        fn type_id(&self, name: &str) -> Option<i64> {
+            (name == "text").then_some(25)
+        }
+
+        fn type_names(&self) -> Vec<(i64, String)> {
+            vec![(25, "text".to_owned())]
+        }
+
+        fn constant(&self, function: &str, _: &[String]) -> Option<ScalarValue> {
+            (function == "current_user").then(|| ScalarValue::Utf8(Some("ada".to_owned())))
+        }
+
+        fn keeps_case(&self, word: &str) -> bool {
+            word == "T"
+        }
+    }
+
+    /// A catalog with a table of a row, and one without.
+    fn system() -> System {
+        let rows = |count: usize| {
+            let oids = Arc::new(Int64Array::from(vec![7; count]));
+            let names = Arc::new(StringArray::from(vec!["T"; count]));
+            RecordBatch::try_from_iter([("oid", oids as _), ("relname", names as _)]).unwrap()
+        };
+        let table = |name, rows| SystemTable { schema: "pg_catalog", name, rows };
+        let tables = vec![table("pg_class", rows(1)), table("pg_index", rows(0))];
+        System { tables: Arc::new(SystemTables::new(tables).unwrap()), names: Arc::new(Names) }
+    }
+
+    fn rewritten(query: &str) -> Result<String> {
+        let system = system();
+        let mut statement = parse_postgres(query, &|word| system.names.keeps_case(word))?;
+        rewrite(&mut statement, &system)?;
+        Ok(statement.to_string())
+    }
+
+    #[test]
+    fn words_without_quotes_are_in_lower_case() {
+        let found = rewritten("SELECT C.RELNAME, 'X' FROM PG_CLASS C WHERE RELNAME = \"Y\"").unwrap();
+        assert_eq!(found, "SELECT c.relname, 'X' AS \"?column?\" FROM pg_catalog.pg_class c WHERE relname = \"Y\"");
+    }
+
+    #[test]
+    fn names_and_functions_stand_for_values() {
+        assert_eq!(rewritten("SELECT 'T'::regclass::oid AS a").unwrap(), "SELECT (CAST(7 AS BIGINT)) AS a");
+        assert_eq!(rewritten("SELECT current_user AS a, user AS b").unwrap(), "SELECT 'ada' AS a, 'ada' AS b");
+        assert!(
+            rewritten("SELECT pg_catalog.pg_table_is_visible(oid) AS a FROM pg_class")
+                .unwrap()
+                .contains("(oid < 2000000)")
+        );
+        assert!(rewritten("SELECT format_type(25, NULL)").unwrap().ends_with("AS \"format_type\""));
+        assert!(rewritten("SELECT 'nowhere'::regclass").unwrap_err().to_string().contains("'nowhere' not found"));
+        let found = rewritten(
+            "SELECT 1 AS a FROM pg_class c WHERE c.relname OPERATOR(pg_catalog.~) '^t$' COLLATE pg_catalog.default",
+        );
+        assert!(found.unwrap().ends_with("c.relname ~* '^t$'"));
+        let found = rewritten("SELECT 1 AS a FROM pg_class c WHERE c.relname NOT LIKE 'pg/_%' ESCAPE '/'").unwrap();
+        assert!(found.ends_with(r"NOT LIKE 'pg\_%'"), "{found}");
+    }
+
+    #[test]
+    fn queries_over_tables_without_rows_are_empty() {
+        let nothing = "SELECT NULL AS \"relname\", NULL AS \"a\" WHERE false";
+        assert_eq!(
+            rewritten("SELECT i.relname, (x).y AS a FROM pg_class c JOIN pg_index i ON true ORDER BY 1").unwrap(),
+            nothing
+        );
+        // With a row beside it, or an aggregate over it, there is an answer.
+        assert!(
+            rewritten("SELECT i.relname FROM pg_class c LEFT JOIN pg_index i ON true").unwrap().contains("LEFT JOIN")
+        );
+        assert!(rewritten("SELECT count(*) FROM pg_index").unwrap().contains("pg_index"));
+        let found = rewritten("SELECT EXISTS (SELECT 1 FROM pg_index) AS a, (SELECT oid FROM pg_index) AS b").unwrap();
+        assert_eq!(found, "SELECT false AS a, NULL AS b");
+        let found =
+            rewritten("SELECT (SELECT relname FROM pg_class d WHERE d.oid = c.oid) AS a FROM pg_class c").unwrap();
+        assert!(found.contains("min(relname)") || found.contains("(min(relname))"), "{found}");
+    }
+}
