@@ -188,12 +188,13 @@ mod tests {
 
     #[test]
     fn every_argument_that_is_a_place_refuses_a_malformed_url() {
-        // Names of inputs, as lists and records of the store have them, and inputs of `new` and `try`, which discovery refuses.
-        const OF_INPUTS: [&str; 6] = [
+        // Names of inputs, as lists and records of the store have them, and inputs of `new`, `advise` and `try`, which discovery refuses.
+        const OF_INPUTS: [&str; 7] = [
             "--without <FILE>",
             "--input <FILE>",
             "rejects --file <FILE>",
             "new --from <FILE>",
+            "advise <FROM>",
             "try <FILE>",
             "reread <FILE>",
         ];
