@@ -4,9 +4,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::harness::system::{KilledOnDrop, python, python_script, run_script, signal, skipped};
+use crate::harness::system::{KilledOnDrop, python, python_script, run_script, signal, skipped, status_at_the_end};
 use crate::harness::{Project, Ran};
 
 /// `cbt` retries forever without an answer.
@@ -248,15 +247,7 @@ fn signals_end_a_server_at_once() {
     for name in ["-INT", "-TERM"] {
         let mut served = Served::start(&project, &[]);
         signal(served.process.0.id(), name);
-        let begun = Instant::now();
-        let status = loop {
-            if let Some(status) = served.process.0.try_wait().unwrap() {
-                break status;
-            }
-            assert!(begun.elapsed() < Duration::from_secs(60), "{name} does not end it");
-            std::thread::sleep(Duration::from_millis(10));
-        };
-        assert_eq!(status.code(), Some(0), "{name}");
+        assert_eq!(status_at_the_end(&mut served.process.0).code(), Some(0), "{name}");
         // The pins of its versions are gone.
         let pins = project.path("data/tables/T/pin");
         assert!(!pins.exists() || std::fs::read_dir(pins).unwrap().next().is_none());

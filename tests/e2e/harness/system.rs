@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{Project, Ran, repository};
@@ -105,11 +105,38 @@ pub fn signal(process: u32, name: &str) {
     assert!(Command::new("kill").args([name, &process.to_string()]).status().unwrap().success());
 }
 
+/// The time of the processor that a process has taken, ticks of a hundredth of a second; 0 if it has ended.
+pub fn processor_ticks(child: &Child) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+    let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace()).into_iter().flatten();
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+/// Waits for the end of a process. Returns the time of the processor that it had taken when it was last seen, ticks.
+pub fn ticks_until_the_end(child: &mut Child) -> u64 {
+    let mut seen = 0;
+    wait_for("the end", || {
+        seen = processor_ticks(child).max(seen);
+        child.try_wait().unwrap().is_some()
+    });
+    seen
+}
+
+/// The status of a process that was asked to end, and does within a minute.
+pub fn status_at_the_end(child: &mut Child) -> ExitStatus {
+    wait_at_most(Duration::from_secs(60), "the end", || child.try_wait().unwrap().is_some());
+    child.wait().unwrap()
+}
+
 /// Waits until something holds, for two minutes at most.
-pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn wait_for(what: &str, holds: impl FnMut() -> bool) {
+    wait_at_most(Duration::from_secs(120), what, holds);
+}
+
+fn wait_at_most(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let clock = Instant::now();
     while !holds() {
-        assert!(clock.elapsed() < Duration::from_secs(120), "waiting for {what}");
+        assert!(clock.elapsed() < limit, "waiting for {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::harness::system::{signal, wait_for};
+use crate::harness::system::{signal, status_at_the_end, wait_for};
 use crate::harness::{Project, Ran, json_lines};
 
 const JOB: &str = readings_job!(
@@ -419,10 +419,10 @@ fn query_of_a_derived_table_stops_on_a_signal() {
     let mut run = spawn(&project, &["run", "j"]);
     wait_for("the table", || project.path("data/tables/T/manifest").exists());
     signal(run.id(), "-INT");
-    wait_for("the end", || run.try_wait().unwrap().is_some());
+    let status = status_at_the_end(&mut run);
     let done = run.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
-    assert_eq!(done.status.code(), Some(130), "{said}");
+    assert_eq!(status.code(), Some(130), "{said}");
     // It may have ended before it could report that it is stopping.
     assert!(said.contains("interrupted"), "{said}");
     assert_eq!(records(&project)[0]["outcome"], "interrupted");

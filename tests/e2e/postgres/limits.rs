@@ -2,11 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::served::Served;
 use crate::harness::Project;
-use crate::harness::system::{python_script, signal, wait_for};
+use crate::harness::system::{python_script, signal, status_at_the_end, wait_for};
 
 /// A query that takes minutes.
 const LONG: &str = "SELECT count(*) FROM generate_series(1, 100000) AS a (x), generate_series(1, 1000000) AS b (y) WHERE x * y % 7 = 3";
@@ -173,15 +173,7 @@ fn signals_end_a_server_and_idle_clients_are_told() {
         let mut idle = session(&served);
         signal(served.process.0.id(), name);
         assert!(rest(&mut idle).contains("57P01"));
-        let begun = Instant::now();
-        let status = loop {
-            if let Some(status) = served.process.0.try_wait().unwrap() {
-                break status;
-            }
-            assert!(begun.elapsed() < Duration::from_secs(60), "{name} does not end it");
-            std::thread::sleep(Duration::from_millis(10));
-        };
-        assert_eq!(status.code(), Some(0), "{name}");
+        assert_eq!(status_at_the_end(&mut served.process.0).code(), Some(0), "{name}");
         // The pins of its versions are gone.
         let pins = project.path("data/tables/T/pin");
         assert!(!pins.exists() || std::fs::read_dir(pins).unwrap().next().is_none());

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
 use crate::harness::Project;
-use crate::harness::system::{KilledOnDrop, signal, wait_for};
+use crate::harness::system::{KilledOnDrop, processor_ticks, signal, ticks_until_the_end, wait_for};
 
 /// Rows of more than 100 bytes each, twice what the queries may hold.
 const ROWS: &str =
@@ -154,23 +154,6 @@ fn signals_leave_no_spill_files() {
         assert_eq!((status.signal(), status.code()), (number, number.is_none().then_some(130)), "{name}");
         assert!(is_clean(&project), "{name}");
     }
-}
-
-/// The time of the processor that a process has taken, ticks.
-fn processor_ticks(child: &Child) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
-    let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace()).into_iter().flatten();
-    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
-}
-
-/// Waits for the end of a process. Returns the time of the processor that it had taken when it was last seen, ticks.
-fn ticks_until_the_end(child: &mut Child) -> u64 {
-    let mut seen = 0;
-    wait_for("the end", || {
-        seen = processor_ticks(child).max(seen);
-        child.try_wait().unwrap().is_some()
-    });
-    seen
 }
 
 /// The time of the processor that a statement takes, ticks.

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::{Child, ExitStatus, Stdio};
 
 use crate::harness::Project;
-use crate::harness::system::{KilledOnDrop, signal, wait_for};
+use crate::harness::system::{KilledOnDrop, processor_ticks, signal, ticks_until_the_end, wait_for};
 
 /// What a statement may hold beyond its limit, and the process before it begins, MiB.
 const ALLOWED: u64 = 128 + 32;
@@ -77,13 +77,6 @@ fn a_limit_is_named_with_what_to_do() {
     );
 }
 
-/// The time of the processor that a process has taken, ticks of 10 ms.
-fn processor_ticks(child: &Child) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
-    let (_, fields) = stat.rsplit_once(')')?;
-    Some(fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum())
-}
-
 #[test]
 fn an_interrupt_ends_a_long_series_at_once() {
     let project = Project::empty();
@@ -94,17 +87,13 @@ fn an_interrupt_ends_a_long_series_at_once() {
     ] {
         let mut command = project.command(&["sql", "--memory", "256MiB", "-c", query]);
         let mut child = KilledOnDrop(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-        wait_for("the statement", || processor_ticks(&child.0).is_some_and(|ticks| ticks > 100));
-        let before = processor_ticks(&child.0).unwrap();
+        wait_for("the statement", || processor_ticks(&child.0) > 100);
         signal(child.0.id(), "-INT");
-        let mut after = before;
-        wait_for("the end", || {
-            after = after.max(processor_ticks(&child.0).unwrap_or_default());
-            child.0.try_wait().unwrap().is_some()
-        });
+        let before = processor_ticks(&child.0);
+        let worked = ticks_until_the_end(&mut child.0) - before;
         assert_eq!(child.0.wait().unwrap().code(), Some(130), "{query}");
         // A debug build ends the sort of what is in memory: some ticks of work, not the minutes of the series.
-        assert!(after - before < 600, "{query}: {} ticks", after - before);
+        assert!(worked < 600, "{query}: {worked} ticks");
     }
     // As a list it would not fit, and is refused before it is made.
     let list = measured(&project, &["--memory", "256MiB", "-c", "select generate_series(1, 3000000000)"]);
