@@ -59,7 +59,7 @@ use crate::session::utc::convert_to_utc;
 use crate::shared_scan::{ScanSignatures, SharedScan, SharedScanPeriod};
 use crate::syntax::googlesql::GoogleSql;
 use crate::syntax::headings::with_written_names;
-use crate::syntax::statement::{NamedStatement, parse, parse_with_names, plan_statement};
+use crate::syntax::statement::{NamedStatement, parse, parse_with_names, plan_named, plan_statement};
 use crate::system::{System, SystemNames, SystemTables};
 
 /// Fewest rows of a batch under a memory limit.
@@ -253,16 +253,7 @@ impl Session {
         }
 
         let NamedStatement { statement, with_inner_names, names } = parse_with_names(&state, query)?;
-        let named = match with_inner_names {
-            // A query that refers to a column by DataFusion's name fails with another one.
-            Some(named) => plan_statement(&state, named).await.ok(),
-            None => None,
-        };
-        let plan = match named {
-            Some(plan) => plan,
-            None => plan_statement(&state, statement).await?,
-        };
-
+        let plan = plan_named(&state, statement, with_inner_names).await?;
         let frame = convert_to_utc(self.context.execute_logical_plan(plan).await?)?;
         match names {
             Some(names) => Ok(with_written_names(frame, &names)?),

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::session::parameters::{list_parameters, numbered_parameters, replace_numbered};
 use crate::session::utc::convert_to_utc;
 use crate::syntax::headings::{WrittenNames, with_written_names};
-use crate::syntax::statement::{NamedStatement, inner, parse_with_names, plan_statement, system_statement};
+use crate::syntax::statement::{NamedStatement, inner, parse_with_names, plan_named, plan_statement, system_statement};
 use crate::system::{System, parse_postgres, rewrite};
 
 /// A query of which parameters were replaced.
@@ -73,16 +73,7 @@ pub(crate) async fn plan_numbered(
         return Err(error.into());
     }
 
-    let named = match with_inner_names {
-        // A query that refers to a column by DataFusion's name fails with another one.
-        Some(named) => plan_statement(&state, named).await.ok(),
-        None => None,
-    };
-    let plan = match named {
-        Some(plan) => plan,
-        None => plan_statement(&state, statement).await?,
-    };
-
+    let plan = plan_named(&state, statement, with_inner_names).await?;
     let frame = convert_to_utc(context.execute_logical_plan(plan).await?)?;
     match names.filter(|_| has_written_names) {
         Some(names) => Ok(with_written_names(frame, &names)?),

@@ -171,6 +171,24 @@ pub(crate) async fn plan(state: &SessionState, query: &str) -> Result<LogicalPla
     plan_statement(state, parse(state, query)?).await
 }
 
+/// Plans a statement with written names in its subqueries, if it has some to be named and does not refer to a column by
+/// DataFusion's name; otherwise as it is.
+///
+/// # Errors
+/// If it cannot be planned as it is.
+pub(crate) async fn plan_named(
+    state: &SessionState,
+    statement: Statement,
+    with_inner_names: Option<Statement>,
+) -> Result<LogicalPlan> {
+    if let Some(named) = with_inner_names
+        && let Ok(plan) = plan_statement(state, named).await
+    {
+        return Ok(plan);
+    }
+    plan_statement(state, statement).await
+}
+
 /// As [`plan`], for a parsed statement.
 ///
 /// # Errors
