@@ -28,7 +28,6 @@ fn queries_are_answered_as_by_sql() {
 }
 
 #[test]
-#[ignore = "not all that it asks is answered yet"]
 fn psycopg_works() {
     let project = all_types();
     let served = Served::start(&project, &[]);
@@ -36,7 +35,6 @@ fn psycopg_works() {
 }
 
 #[test]
-#[ignore = "not all that it asks is answered yet"]
 fn sqlalchemy_reflects_tables() {
     let project = all_types();
     let served = Served::start(&project, &[]);

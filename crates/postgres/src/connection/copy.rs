@@ -26,17 +26,20 @@ pub(super) async fn send(
     let form = i8::from(options.format == CopyFormat::Binary);
     outgoing.put(&CopyOutResponse::new(form, count, vec![form.into(); columns.len()]))?;
 
-    let writer = Writer::new(options);
-    if options.format == CopyFormat::Binary {
-        outgoing.put_copied(|out| out.put_slice(BINARY_HEAD));
-    } else if options.has_header {
+    let mut writer = Writer::new(options, columns.len());
+    if options.format != CopyFormat::Binary && options.has_header {
         outgoing.put_copied(|out| writer.header(&columns, out));
     }
 
+    // Drivers take each message for a row: what a file begins with stands before the first.
+    let mut head = if options.format == CopyFormat::Binary { BINARY_HEAD } else { b"" };
     let mut sent = 0;
     while let Some((rows, next)) = cursor.rows().await? {
         while *next < rows.count() {
-            outgoing.put_copied(|out| writer.row(rows, *next, out));
+            outgoing.put_copied(|out| {
+                out.put_slice(std::mem::take(&mut head));
+                writer.row(rows, *next, out);
+            });
             *next += 1;
             sent += 1;
             outgoing.flush_full().await.map_err(gone)?;
@@ -44,7 +47,10 @@ pub(super) async fn send(
     }
 
     if options.format == CopyFormat::Binary {
-        outgoing.put_copied(|out| out.put_i16(BINARY_END));
+        outgoing.put_copied(|out| {
+            out.put_slice(head);
+            out.put_i16(BINARY_END);
+        });
     }
     outgoing.put(&CopyDone::new())?;
     Ok(sent)
@@ -55,16 +61,22 @@ struct Writer {
     format: CopyFormat,
     delimiter: u8,
     null: String,
+    /// The format of each column of a binary file.
+    formats: Vec<Format>,
+    /// A value as text, before it is escaped.
+    value: BytesMut,
 }
 
 impl Writer {
-    fn new(options: &CopyOptions) -> Self {
+    fn new(options: &CopyOptions, columns: usize) -> Self {
         let (delimiter, null) = match options.format {
             CopyFormat::Csv => (b',', ""),
             _ => (b'\t', "\\N"),
         };
         let null = options.null.clone().unwrap_or_else(|| null.to_owned());
-        Self { format: options.format, delimiter: options.delimiter.unwrap_or(delimiter), null }
+        let delimiter = options.delimiter.unwrap_or(delimiter);
+        let formats = vec![Format::Binary; columns];
+        Self { format: options.format, delimiter, null, formats, value: BytesMut::new() }
     }
 
     fn header(&self, columns: &[Column], out: &mut BytesMut) {
@@ -77,32 +89,30 @@ impl Writer {
         out.put_u8(b'\n');
     }
 
-    fn row(&self, rows: &Rows, row: usize, out: &mut BytesMut) {
+    fn row(&mut self, rows: &Rows, row: usize, out: &mut BytesMut) {
         if self.format == CopyFormat::Binary {
-            let formats = vec![Format::Binary; rows.columns().len()];
             out.put_i16(i16::try_from(rows.columns().len()).unwrap_or(i16::MAX));
-            rows.write(row, &formats, out);
+            rows.write(row, &self.formats, out);
             return;
         }
 
-        let mut value = BytesMut::new();
         for (place, values) in rows.columns().iter().enumerate() {
             if place > 0 {
                 out.put_u8(self.delimiter);
             }
-            self.value(values, row, &mut value, out);
+            self.value(values, row, out);
         }
         out.put_u8(b'\n');
     }
 
-    fn value(&self, values: &Values, row: usize, value: &mut BytesMut, out: &mut BytesMut) {
+    fn value(&mut self, values: &Values, row: usize, out: &mut BytesMut) {
         if values.is_null(row) {
             out.put_slice(self.null.as_bytes());
             return;
         }
-        value.clear();
-        values.write_text(row, value);
-        self.text(value, out);
+        self.value.clear();
+        values.write_text(row, &mut self.value);
+        self.text(&self.value, out);
     }
 
     fn text(&self, text: &[u8], out: &mut BytesMut) {
@@ -152,7 +162,7 @@ mod tests {
     fn values_that_would_be_read_otherwise_are_marked() {
         let written = |format: CopyFormat, text: &str| {
             let mut out = BytesMut::new();
-            Writer::new(&CopyOptions { format, ..CopyOptions::default() }).text(text.as_bytes(), &mut out);
+            Writer::new(&CopyOptions { format, ..CopyOptions::default() }, 1).text(text.as_bytes(), &mut out);
             String::from_utf8(out.to_vec()).unwrap()
         };
         assert_eq!(written(CopyFormat::Text, "a\tb\\\n"), "a\\tb\\\\\\n");

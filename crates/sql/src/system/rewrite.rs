@@ -199,11 +199,32 @@ fn is_relation_name(expr: &Expr) -> bool {
     matches!(column_name(expr).as_str(), "relname" | "nspname")
 }
 
-/// Writes a pattern with the escape that the planner knows, the backslash.
-fn with_backslashes(pattern: &mut Expr, escape: &mut Option<ValueWithSpan>) {
-    let Some(ValueWithSpan { value: Value::SingleQuotedString(escaping), .. }) = escape else { return };
-    let (Some(text), Some(escaping)) = (text_of(pattern), escaping.chars().next()) else { return };
+/// Stands for the escape that is written twice, while the others are replaced: no name has it.
+const TWICE: char = '\u{1}';
 
+/// Writes a pattern with the escape that the planner knows, the backslash.
+fn with_backslashes(pattern: &mut Expr, escape: &mut Option<ValueWithSpan>) -> Result<()> {
+    let Some(ValueWithSpan { value: Value::SingleQuotedString(escaping), .. }) = escape else { return Ok(()) };
+    let Some(escaping) = escaping.chars().next() else { return Ok(()) };
+
+    *pattern = match text_of(pattern) {
+        Some(text) => value(Value::SingleQuotedString(escaped_by_backslash(&text, escaping))),
+        // Such as `$1 || '%'`: the escape twice is the character itself.
+        None if escaping != '\\' => {
+            let escaping = if escaping == '\'' { "''".to_owned() } else { escaping.to_string() };
+            let template = format!(
+                r"replace(replace(replace(replace($1, '\', '\\'), '{escaping}{escaping}', '{TWICE}'), '{escaping}', '\'), '{TWICE}', '{escaping}')"
+            );
+            filled(&template, std::slice::from_ref(pattern))?
+        }
+        None => return Ok(()),
+    };
+    *escape = None;
+    Ok(())
+}
+
+/// A pattern whose escape is `escaping`, written with the backslash.
+fn escaped_by_backslash(text: &str, escaping: char) -> String {
     let mut written = String::with_capacity(text.len());
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
@@ -216,8 +237,7 @@ fn with_backslashes(pattern: &mut Expr, escape: &mut Option<ValueWithSpan>) {
             written.push(letter);
         }
     }
-    *pattern = value(Value::SingleQuotedString(written));
-    *escape = None;
+    written
 }
 
 /// Makes a scalar subquery one that gives a row at most, as the planner wants it.
@@ -280,8 +300,7 @@ impl VisitorMut for Rewriter<'_> {
         match expr {
             Expr::Subquery(query) => flow(single_row(query)),
             Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
-                with_backslashes(pattern, escape_char);
-                ControlFlow::Continue(())
+                flow(with_backslashes(pattern, escape_char))
             }
             _ => ControlFlow::Continue(()),
         }
@@ -377,6 +396,8 @@ mod tests {
         assert!(found.unwrap().ends_with("c.relname ~* '^t$'"));
         let found = rewritten("SELECT 1 AS a FROM pg_class c WHERE c.relname NOT LIKE 'pg/_%' ESCAPE '/'").unwrap();
         assert!(found.ends_with(r"NOT LIKE 'pg\_%'"), "{found}");
+        let found = rewritten("SELECT 1 AS a FROM pg_class c WHERE c.relname LIKE $1 || '%' ESCAPE '/'").unwrap();
+        assert!(found.contains("replace($1 || '%', ") && !found.contains("ESCAPE"), "{found}");
     }
 
     #[test]
