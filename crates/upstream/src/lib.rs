@@ -3,6 +3,7 @@
 //! Each module but `rules` and `semantics` works around one defect. `docs/datafusion-workarounds.md` lists them with the upstream issues; a test
 //! `still_broken_*` of `tidetable-sql` for each fails when the defect is fixed. Nothing here knows a table or a store.
 
+mod bounded_filters;
 mod date_comparisons;
 mod dependencies;
 pub mod directory_patterns;
@@ -47,6 +48,7 @@ pub fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     date_comparisons::insert(&mut rules);
     distinct_decimals::replace(&mut rules);
     long_join_chains::replace(&mut rules);
+    bounded_filters::replace(&mut rules);
     rules
 }
 
@@ -57,5 +59,6 @@ pub fn physical_rules() -> Vec<Rule> {
     limits::insert(&mut rules);
     preserved_order::insert(&mut rules);
     yielding_joins::insert(&mut rules);
+    bounded_filters::replace_physical(&mut rules);
     rules
 }
