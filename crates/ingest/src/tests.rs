@@ -136,10 +136,10 @@ fn built_of_events(schema: &StoredSchema, events: Events<'_>, most: usize) -> Re
     let partition = Partition::new(schema, events, most);
     for piece in 0..partition.len() {
         let sorted = PieceEvents::collect(&partition, piece)?;
-        let piece = rows::build(schema, &sorted, events.ranks, &|_, _| false)?;
-        built.blocks.push(piece.block);
-        built.overwritten += piece.overwritten;
-        built.lost.extend(piece.lost);
+        let written = rows::build(schema, &sorted, events.ranks, &|_, _| false)?;
+        built.blocks.push(written.block);
+        built.overwritten += written.overwritten;
+        built.lost.extend(written.lost);
     }
     Ok(built)
 }

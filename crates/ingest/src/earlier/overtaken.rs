@@ -152,12 +152,18 @@ fn same_records(one: &GroupBlock, other: &GroupBlock) -> bool {
     let mut values = one.columns.iter().flatten().zip(other.columns.iter().flatten());
     one.row_ends == other.row_ends
         && one.timestamps == other.timestamps
-        && qualifier_names(one) == qualifier_names(other)
+        && same_qualifiers(one, other)
         && values.all(|(one, other)| one.to_data() == other.to_data())
 }
 
-/// The qualifier of each record, whose codes may differ from block to block; `None` for a group with one qualifier.
-fn qualifier_names(group: &GroupBlock) -> Option<Vec<Box<[u8]>>> {
-    let names = group.qualifiers.as_ref()?;
-    Some(names.codes.iter().map(|code| names.dictionary[*code as usize].clone()).collect())
+/// Whether the records of both have the same qualifiers, whose codes may differ from block to block.
+fn same_qualifiers(one: &GroupBlock, other: &GroupBlock) -> bool {
+    match (&one.qualifiers, &other.qualifiers) {
+        (Some(one), Some(other)) => {
+            let mut codes = one.codes.iter().zip(&other.codes);
+            one.codes.len() == other.codes.len()
+                && codes.all(|(code, others)| one.dictionary[*code as usize] == other.dictionary[*others as usize])
+        }
+        (one, other) => one.is_none() && other.is_none(),
+    }
 }

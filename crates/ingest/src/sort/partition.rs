@@ -135,8 +135,9 @@ impl<'a> Partition<'a> {
             base += chunk.chunk.encoded.prefix.len() as u32;
         }
 
-        let a_name = total / key_ranks.len().max(1);
-        let ways: Vec<Way> = (0..schema.groups.len()).map(|group| way(schema, group, &chunks, a_name)).collect();
+        let events_per_name = total / key_ranks.len().max(1);
+        let ways: Vec<Way> =
+            (0..schema.groups.len()).map(|group| way(schema, group, &chunks, events_per_name)).collect();
         let parts = numbered.into_par_iter().map(|chunk| Part::new(chunk, &pieces, &ways, ranks));
         let parts = parts.collect();
         let Pieces { ranges, events, .. } = pieces;
@@ -158,11 +159,12 @@ impl<'a> Partition<'a> {
     }
 }
 
-/// What becomes of the values of a group, of so many events a name.
-fn way(schema: &StoredSchema, group: usize, chunks: &[WindowChunk<'_>], a_name: usize) -> Way {
+/// What becomes of the values of a group, by the mean number of events that a name has.
+fn way(schema: &StoredSchema, group: usize, chunks: &[WindowChunk<'_>], events_per_name: usize) -> Way {
     let of = &schema.groups[group];
     // One record a row: its last event is all that is needed.
-    let once = of.qualifier == QualifierKind::Constant && of.timestamps == TimestampKind::Zero && a_name >= MANY;
+    let once =
+        of.qualifier == QualifierKind::Constant && of.timestamps == TimestampKind::Zero && events_per_name >= MANY;
     let width: Option<usize> = of.columns.iter().map(|column| Lane::width(&column.value.arrow())).sum();
     let mut columns = chunks.iter().flat_map(|WindowChunk { chunk, .. }| &chunk.encoded.groups[group].columns);
     match width.filter(|_| !once && columns.all(|column| column.null_count() == 0)) {
@@ -340,11 +342,15 @@ impl Places {
 
         let mut events = vec![0; ranks.len()];
         let mut order = vec![0; ranks.len()];
-        for (number, event) in (0u32..).zip(runs.iter().cloned().flatten()) {
-            let place = &mut next[pieces.of(ranks[number as usize])];
-            events[*place as usize] = event as u32;
-            order[*place as usize] = number;
-            *place += 1;
+        let mut number = 0u32;
+        for run in runs {
+            for event in run.clone() {
+                let place = &mut next[pieces.of(ranks[number as usize])];
+                events[*place as usize] = event as u32;
+                order[*place as usize] = number;
+                *place += 1;
+                number += 1;
+            }
         }
         Self { ends, events, order }
     }

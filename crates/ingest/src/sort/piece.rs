@@ -10,7 +10,7 @@ use tidetable_store::merge::RecordRef;
 use crate::sort::lane::{Lane, Places, gather};
 use crate::sort::order::{Row, RowOrder, Tails};
 use crate::sort::partition::{Columns, Part, Partition};
-use crate::sort::take::pick;
+use crate::sort::take::RecordPlaces;
 
 /// The events of a piece by row; those of a row in order of arrival.
 #[derive(Debug)]
@@ -217,8 +217,8 @@ impl GroupEvents {
         match arrays.as_slice() {
             [values] if self.is_in_order() => Ok(values.slice(events.start as usize, events.len())),
             _ => {
-                let places: Vec<RecordRef> = events.map(|event| self.place(event)).collect();
-                pick(arrays, &places)
+                let places = events.map(|event| self.place(event)).collect();
+                RecordPlaces::new(places).pick(arrays)
             }
         }
     }
@@ -229,9 +229,9 @@ impl GroupEvents {
         (0..arrays).map(|array| self.columns.iter().map(|column| Arc::clone(&column[array])).collect()).collect()
     }
 
-    /// The values of a column, by array; those of all columns if there is no such column.
-    pub(crate) fn values_of(&self, column: usize) -> Vec<Vec<ArrayRef>> {
-        match self.columns.get(column) {
+    /// The values of a column, or of all columns, by array.
+    pub(crate) fn values_of(&self, column: Option<usize>) -> Vec<Vec<ArrayRef>> {
+        match column.and_then(|column| self.columns.get(column)) {
             Some(arrays) => arrays.iter().map(|array| vec![Arc::clone(array)]).collect(),
             None => self.by_array(),
         }

@@ -18,11 +18,8 @@ use crate::sort::chunk::{AllRanks, Prefixes};
 use crate::sort::order::Row;
 use crate::sort::piece::{GroupEvents, PieceEvents};
 use crate::sort::ranks::Ranks;
-use crate::sort::take::{pick, pick_folded, pick_from};
+use crate::sort::take::{RecordPlaces, pick_from};
 use crate::sort::upsert::Upserts;
-
-/// In place of a column: all columns, of records that are one cell.
-const WHOLE_RECORD: usize = usize::MAX;
 
 /// A sorted piece of a window, as a block that can be written.
 #[derive(Debug)]
@@ -154,8 +151,8 @@ struct Records<'a> {
     contents: Option<Contents>,
     /// Columns whose replaced cells are counted.
     counted: Vec<usize>,
-    /// The values of each column of which a cell was replaced, for comparison.
-    compared: BTreeMap<usize, Contents>,
+    /// The values of each column of which a cell was replaced, for comparison; under `None` those of records that are one cell.
+    compared: BTreeMap<Option<usize>, Contents>,
     /// Whether a row has one record, all values of which are those of its last event.
     takes_last: bool,
     overwritten: u64,
@@ -163,7 +160,10 @@ struct Records<'a> {
     changed: u64,
     /// The events of these cells, one for each cell.
     lost: Vec<u32>,
+    /// Buffers of a row, of its places, and of the events of a record, which are kept from row to row.
     scratch: Vec<RecordKey>,
+    places: Vec<RecordRef>,
+    cells: Vec<u32>,
 }
 
 /// A cell of a record that its newest event does not have.
@@ -208,6 +208,8 @@ impl<'a> Records<'a> {
             changed: 0,
             lost: Vec::new(),
             scratch: Vec::new(),
+            places: Vec::new(),
+            cells: Vec::new(),
         }
     }
 
@@ -307,15 +309,18 @@ impl<'a> Records<'a> {
             self.contents = Some(Contents::new(&self.events.by_array())?);
         }
         let Some(contents) = &self.contents else { return Ok(()) };
-        let mut places: Vec<RecordRef> = alike.iter().map(|record| self.events.place(record.event)).collect();
+        let mut places = std::mem::take(&mut self.places);
+        places.clear();
+        places.extend(alike.iter().map(|record| self.events.place(record.event)));
         contents.keep_first(&mut places);
 
-        let mut kept = places.into_iter().peekable();
+        let mut kept = places.iter().copied().peekable();
         for record in alike {
             if kept.next_if_eq(&self.events.place(record.event)).is_some() {
                 self.push_record(record);
             }
         }
+        self.places = places;
         Ok(())
     }
 
@@ -331,11 +336,11 @@ impl<'a> Records<'a> {
             return self.push_newest(alike);
         }
 
+        let group = self.events;
         let events = alike.iter().map(|record| record.event);
         for at in 0..self.counted.len() {
             let column = self.counted[at];
-            let cells = events.clone().filter(|event| self.events.has(*event, column)).collect();
-            self.count_replaced(column, cells)?;
+            self.count_replaced(Some(column), events.clone().filter(|event| group.has(*event, column)))?;
         }
         if self.all_sparse && !events.clone().any(|event| self.has_any(event)) {
             return Ok(());
@@ -359,21 +364,28 @@ impl<'a> Records<'a> {
 
     /// The same where a record is one cell: the last event with any field wins.
     fn push_newest(&mut self, alike: &[RecordKey]) -> Result<()> {
-        let cells = alike.iter().filter(|record| !self.all_sparse || self.has_any(record.event));
-        let cells: Vec<RecordKey> = cells.copied().collect();
-        let Some(newest) = cells.last().copied() else { return Ok(()) };
+        let mut cells = std::mem::take(&mut self.cells);
+        cells.clear();
+        let events = alike.iter().map(|record| record.event);
+        cells.extend(events.filter(|event| !self.all_sparse || self.has_any(*event)));
 
-        if !self.counted.is_empty() {
-            self.count_replaced(WHOLE_RECORD, cells.iter().map(|record| record.event).collect())?;
+        if let Some(newest) = cells.last() {
+            if !self.counted.is_empty() {
+                self.count_replaced(None, cells.iter().copied())?;
+            }
+            self.pick(&self.events.record_key(*newest));
         }
-        self.pick(&newest);
+        self.cells = cells;
         Ok(())
     }
 
-    /// Counts the cells of a column that the last of `cells`, events in order of arrival, replaced.
-    fn count_replaced(&mut self, column: usize, mut cells: Vec<u32>) -> Result<()> {
-        let Some(newest) = cells.pop() else { return Ok(()) };
-        if cells.is_empty() {
+    /// Counts the cells of a column, or of records that are one cell, that the last of `cells`, events in order of arrival, replaced.
+    fn count_replaced(&mut self, column: Option<usize>, cells: impl Iterator<Item = u32>) -> Result<()> {
+        let first = self.lost.len();
+        self.lost.extend(cells);
+        let newest = if self.lost.len() > first { self.lost.pop() } else { None };
+        let Some(newest) = newest else { return Ok(()) };
+        if self.lost.len() == first {
             return Ok(());
         }
 
@@ -382,11 +394,11 @@ impl<'a> Records<'a> {
             Entry::Vacant(missing) => missing.insert(Contents::new(&self.events.values_of(column))?),
         };
         let newest = self.events.place(newest);
-        let changed = cells.iter().filter(|cell| !contents.is_equal(self.events.place(**cell), newest)).count();
+        let replaced = &self.lost[first..];
+        let changed = replaced.iter().filter(|cell| !contents.is_equal(self.events.place(**cell), newest)).count();
 
         self.changed += changed as u64;
-        self.overwritten += cells.len() as u64;
-        self.lost.append(&mut cells);
+        self.overwritten += replaced.len() as u64;
         Ok(())
     }
 
@@ -409,22 +421,22 @@ impl<'a> Records<'a> {
             return Ok(GroupBlock { row_ends, qualifiers, timestamps, columns, sums: Vec::new() });
         }
 
-        let mut places: Vec<RecordRef> = picks.iter().map(|event| events.place(*event)).collect();
+        let mut places = RecordPlaces::new(picks.iter().map(|event| events.place(*event)).collect());
         for (at, (values, column)) in events.columns.iter().zip(&group.columns).enumerate() {
             if let Some(folds) = folds.as_ref().filter(|_| !column.merge.is_newest()) {
                 let folded = merge_cells(column.merge, values, folds, Overflow::Fails);
                 let folded = folded.map_err(|error| error.at(keys, &row_ends, qualifiers.as_ref(), column))?;
-                columns.push(Some(pick_folded(values, folded, &places, folds)?));
+                columns.push(Some(places.pick_folded(values, folded, folds)?));
                 continue;
             }
 
             let overrides = overrides.iter().filter(|older| older.column == at);
             for OlderCell { record, event, .. } in overrides.clone() {
-                places[*record as usize] = events.place(*event);
+                places.set(*record as usize, events.place(*event));
             }
-            columns.push(Some(pick(values, &places)?));
+            columns.push(Some(places.pick(values)?));
             for OlderCell { record, .. } in overrides {
-                places[*record as usize] = events.place(picks[*record as usize]);
+                places.set(*record as usize, events.place(picks[*record as usize]));
             }
         }
         Ok(GroupBlock { row_ends, qualifiers, timestamps, columns, sums: Vec::new() })

@@ -29,8 +29,8 @@ impl Contents {
     }
 
     /// Removes from `records` those equal to an earlier one.
-    pub fn keep_first<R: Copy + Into<RecordRef>>(&self, records: &mut Vec<R>) {
-        let contents: Vec<Row<'_>> = records.iter().map(|record| self.content((*record).into())).collect();
+    pub fn keep_first(&self, records: &mut Vec<RecordRef>) {
+        let contents: Vec<Row<'_>> = records.iter().map(|record| self.content(*record)).collect();
         let mut order: Vec<usize> = (0..records.len()).collect();
         order.sort_by(|a, b| contents[*a].cmp(&contents[*b]).then(a.cmp(b)));
 
@@ -43,8 +43,8 @@ impl Contents {
     }
 
     /// Whether two records have the same content.
-    pub fn is_equal(&self, left: impl Into<RecordRef>, right: impl Into<RecordRef>) -> bool {
-        self.content(left.into()) == self.content(right.into())
+    pub fn is_equal(&self, left: RecordRef, right: RecordRef) -> bool {
+        self.content(left) == self.content(right)
     }
 
     fn content(&self, RecordRef { source, record }: RecordRef) -> Row<'_> {

@@ -38,8 +38,8 @@ pub struct EqualCells {
 
 impl EqualCells {
     /// Adds the set of output record `record`.
-    pub fn push<R: Into<RecordRef>>(&mut self, record: usize, cells: impl IntoIterator<Item = R>) {
-        self.cells.extend(cells.into_iter().map(Into::into));
+    pub fn push(&mut self, record: usize, cells: impl IntoIterator<Item = RecordRef>) {
+        self.cells.extend(cells);
         self.ends.push(self.cells.len());
         self.records.push(record);
     }
@@ -210,7 +210,7 @@ mod tests {
 
     fn all(count: usize) -> EqualCells {
         let mut sets = EqualCells::default();
-        sets.push(7, (0..count).map(|record| (0, record)));
+        sets.push(7, (0..count).map(|record| RecordRef { source: 0, record }));
         sets
     }
 

@@ -17,10 +17,3 @@ pub struct RecordRef {
     /// Index of the record in the source.
     pub record: usize,
 }
-
-/// Source and record.
-impl From<(usize, usize)> for RecordRef {
-    fn from((source, record): (usize, usize)) -> Self {
-        Self { source, record }
-    }
-}
