@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use tidetable_source::{Counted, TextNotes};
 use tidetable_store::{LargestRow, Sst};
 
-/// Counts and times of a load. Times of work on several cores are summed over the cores.
+/// Counts and times of a load. Times are of the clock, however many cores work; what is done at the same time counts in each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadStats {
@@ -54,7 +54,7 @@ pub struct LoadStats {
     /// Records with a carriage return in an unquoted value, which stays there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bare_returns: Option<NotedRows>,
-    /// NaN in float columns of Parquet, which was taken as null.
+    /// NaN in float columns of Parquet, Arrow and Avro, which was taken as null.
     #[serde(skip_serializing_if = "is_zero")]
     pub nan_values: u64,
     /// Rows of the table in the SSTs that were written; a row may be in several windows.
@@ -87,22 +87,23 @@ pub struct LoadStats {
     /// Bytes written to temporary files, because memory was full.
     #[serde(skip_serializing_if = "is_zero")]
     pub bytes_spilled: u64,
-    /// Time in which all cores waited for inputs to be read.
+    /// Time waiting for inputs to be read: the mean over the cores.
     #[serde(with = "seconds")]
     pub read: Duration,
-    /// Time parsing records and encoding them into cells, summed over the cores.
+    /// Time parsing records and encoding them into cells: the rest of the time until the memory was full.
     #[serde(with = "seconds")]
     pub parse: Duration,
-    /// Time partitioning, ranking and sorting cells in memory.
+    /// Time partitioning, ranking and sorting cells in memory; as `encode`, summed over the windows.
     #[serde(with = "seconds")]
     pub sort: Duration,
     /// Time writing sorted cells to temporary files, and merging many of these into fewer.
     #[serde(with = "seconds")]
     pub spill: Duration,
-    /// Time building blocks, and encoding and compressing stripes of them.
+    /// Time building blocks, and encoding and compressing stripes of them; stripes are written meanwhile. Summed over the windows,
+    /// of which several small ones are written at a time.
     #[serde(with = "seconds")]
     pub encode: Duration,
-    /// Time writing SSTs, and syncing or uploading them.
+    /// Time writing SSTs, and syncing or uploading them. Summed over the files, which are written beside other work.
     #[serde(with = "seconds")]
     pub write: Duration,
 }

@@ -49,7 +49,7 @@ pub enum SourceError {
         "{path}: format {format} of lists of pulls is newer than this build; use a newer one, or pull again with --replace"
     )]
     PullFormat { path: String, format: u32 },
-    /// An address that no object store understands, and no path of this machine.
+    /// An address that is opened as that of a bucket, and names none or is no URL.
     #[error("{url}: use a path, file://, s3://, gs:// or az://")]
     UnsupportedUrl { url: String },
     /// A place that is neither a path nor a URL that can be used.

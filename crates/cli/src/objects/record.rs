@@ -81,7 +81,7 @@ const LOAD: &[Key] = &[
     key("most_lines", Integer, "the most lines of one of them"),
     key("repeated_headers", OrNull(&Object(NOTED_ROWS)), "lines equal to the header, which were skipped"),
     key("bare_returns", OrNull(&Object(NOTED_ROWS)), "records with a carriage return that ends no line"),
-    key("nan_values", Integer, "NaN in float columns of Parquet, taken as null"),
+    key("nan_values", Integer, "NaN in float columns of Parquet, Arrow and Avro, taken as null"),
     key("rows_written", Integer, "rows in the SSTs"),
     key("cells", Integer, "cells in the SSTs"),
     key("overwritten", Integer, "cells that a later one of the load replaced"),
@@ -93,12 +93,12 @@ const LOAD: &[Key] = &[
     key("bytes_in", Integer, "bytes of inputs, as stored"),
     key("bytes_out", Integer, "bytes of SSTs"),
     key("bytes_spilled", Integer, "bytes of temporary files, because memory was full"),
-    key("read_seconds", Number, "waiting for inputs, summed over cores, as the five below").stored_as("read"),
-    key("parse_seconds", Number, "parsing and encoding").stored_as("parse"),
-    key("sort_seconds", Number, "ordering cells").stored_as("sort"),
+    key("read_seconds", Number, "waiting for inputs, the mean over cores").stored_as("read"),
+    key("parse_seconds", Number, "parsing and encoding, by the clock").stored_as("parse"),
+    key("sort_seconds", Number, "ordering cells in memory").stored_as("sort"),
     key("spill_seconds", Number, "writing sorted cells to temporary files").stored_as("spill"),
-    key("encode_seconds", Number, "building and compressing stripes").stored_as("encode"),
-    key("write_seconds", Number, "writing and syncing SSTs").stored_as("write"),
+    key("encode_seconds", Number, "building and compressing stripes, summed over windows").stored_as("encode"),
+    key("write_seconds", Number, "writing and syncing SSTs beside other work, summed over files").stored_as("write"),
 ];
 
 const INPUT: &[Key] = &[

@@ -99,9 +99,9 @@ fn format_date<'a>(args: &[Value<'a>]) -> Row<'a> {
 /// Reads `text` by `format`; what the format lacks is of the first moment of 1970.
 fn parsed(format: &str, text: &str) -> Result<(NaiveDateTime, Option<i32>), String> {
     let wrong = || format!("'{text}' does not match the format '{format}'");
-    let elements = elements(format, None);
+    let read = elements(format, None);
     let mut fields = Parsed::new();
-    parse(&mut fields, text, items(&elements)?.iter()).map_err(|_| wrong())?;
+    parse(&mut fields, text, items(&read)?.iter()).map_err(|_| wrong())?;
     if let Some(seconds) = fields.timestamp() {
         let time = DateTime::from_timestamp(seconds, fields.nanosecond().unwrap_or(0));
         return Ok((time.ok_or_else(wrong)?.naive_utc(), Some(0)));

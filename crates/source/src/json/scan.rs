@@ -19,7 +19,7 @@ pub(crate) struct Fault {
     pub what: &'static str,
 }
 
-/// What a value is, told by its first byte.
+/// The form of a value in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Null,

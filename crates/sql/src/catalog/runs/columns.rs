@@ -28,6 +28,7 @@ pub(crate) enum Value {
     Number(i64),
     Real(f64),
     Truth(bool),
+    /// A time, in microseconds since the epoch.
     Time(i64),
     /// A date, in days since the epoch.
     Day(i32),
