@@ -132,8 +132,9 @@ fn json_files(directory: &str, files: Vec<Listed>) -> Vec<(String, Option<ETag>)
     files.map(|file| (format!("{directory}/{}", file.name), file.e_tag)).collect()
 }
 
-/// The name that comes before those of all runs that may have gone on when `commit` was made, and after it.
-fn first_run(commit: &str) -> String {
+/// The name that comes before those of all runs that may have gone on when `commit`, the id of a version's commit, was made, and after
+/// it.
+pub fn first_run(commit: &str) -> String {
     let committed = u128::from_str_radix(commit, 16).unwrap_or_default() >> 80;
     ulid_text(committed.saturating_sub(LONGEST_RUN) << 80)
 }

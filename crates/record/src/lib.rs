@@ -47,7 +47,7 @@ pub use compaction::CompactionRecord;
 pub use executor::ExecutorRecord;
 pub use failing::{FailingRow, failing_path, failing_rows, keep_failing_rows, runs_with_failing_rows};
 pub use failures::{Failure, Failures};
-pub use known_versions::{KnownVersions, LostVersion, NewestVersions};
+pub use known_versions::{KnownVersions, LostVersion, NewestVersions, first_run};
 pub use load::{Added, InputRecord, InputState, LoadRecord, OwedRecord, OwingInput};
 pub use lock::holder::{FailedRun, Holder, lock_name, lock_path, read_holder};
 pub use lock::lease::Lease;

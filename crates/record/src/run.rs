@@ -406,6 +406,16 @@ mod tests {
         assert_eq!(saved(&idle), (idle, "{\"format\":3,\"outcome\":\"ok\",\"run\":\"R\"}\n".len()));
     }
 
+    #[test]
+    fn a_record_that_cannot_do_without_a_default_is_written_whole() {
+        // A part must say its export, also where that is empty.
+        let unnamed = ExportRecord { export: String::new(), ..empty_part() };
+        let record = RunRecord { format: FORMAT, run: "R".to_owned(), exports: vec![unnamed], ..RunRecord::default() };
+        let (read, bytes) = saved(&record);
+        assert_eq!(read, record);
+        assert!(bytes > saved(&RunRecord { exports: vec![empty_part()], ..record }).1);
+    }
+
     /// The record without one of its numbers or truths, for each of them: a zero or false is not written.
     fn without_one(value: &Value) -> Vec<Value> {
         let mut all = Vec::new();

@@ -277,6 +277,50 @@ fn what_only_lost_versions_hold_is_not_given_up_in_silence() {
     assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 2);
 }
 
+#[test]
+fn versions_that_held_nothing_more_of_gone_inputs_are_given_up() {
+    let project = two_days();
+    project.write("in/b.csv", "meter,ts,kwh\n3,2020-01-03T10:00:00Z,1\n");
+    project.run_job("j");
+
+    // The lost version tells that one input is gone, and another has a new name.
+    fs::rename(project.path("in/a.csv"), project.path("a.csv")).unwrap();
+    fs::rename(project.path("in/b.csv"), project.path("in/c.csv")).unwrap();
+    project.write("in/d.csv", "meter,ts,kwh\n4,2020-01-04T10:00:00Z,1\n");
+    project.run_job("j");
+    fs::remove_file(project.path(project.files("data/tables/T/manifest").keys().next_back().unwrap())).unwrap();
+
+    project.ok(&["doctor", "--fix"]);
+    project.ok(&["run", "j"]);
+    assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 4);
+    assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 4);
+}
+
+#[test]
+fn what_unreadable_records_name_is_given_up_by_a_pattern_only() {
+    let project = two_days();
+    project.write("in/3.csv", "meter,ts,kwh\n3,2020-01-03T10:00:00Z,1\n");
+    project.run_job("j");
+    fs::remove_file(project.path("in/3.csv")).unwrap();
+    let runs = fs::read_dir(project.path("data/runs")).unwrap();
+    let newest = runs.map(|run| run.unwrap().file_name().into_string().unwrap()).max().unwrap();
+    let record = format!("runs/{newest}");
+    project.write(&format!("data/{record}"), "{");
+    fs::remove_file(project.path(project.files("data/tables/T/manifest").keys().next_back().unwrap())).unwrap();
+
+    // The first fix moves the record away, and what it named stays unknown.
+    for path in [record.clone(), format!("quarantine/{record}")] {
+        let ran = project.run(&["doctor", "--fix", "--without", "in/3.csv"]);
+        let told = (ran.stdout + &ran.stderr).replace("\n            ", " ");
+        assert_eq!(ran.code, Some(1), "{told}");
+        assert!(told.contains(&format!("is unknown: {path} cannot be read")), "{told}");
+        assert!(told.contains("tidetable doctor --fix --without '*'"), "{told}");
+    }
+    project.ok(&["doctor", "--fix", "--without", "*"]);
+    project.ok(&["run", "j"]);
+    assert_eq!(project.sql("select count(*) as n from exports.E")[0]["n"], 2);
+}
+
 /// Those of `files` below a folder.
 fn before_in(files: &BTreeMap<String, Vec<u8>>, folder: &str) -> BTreeMap<String, Vec<u8>> {
     files

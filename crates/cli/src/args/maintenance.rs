@@ -215,7 +215,7 @@ pub struct Doctor {
     /// Move damaged files to quarantine, so that everything else works again; no job may run meanwhile
     #[arg(long)]
     pub fix: bool,
-    /// Give up this gone input, which only lost versions of a table hold; also a pattern. May be repeated
+    /// Give up this gone input, which only lost versions of a table hold; also a pattern, `*` for all. May be repeated
     #[arg(long, value_name = "FILE", requires = "fix")]
     pub without: Vec<String>,
 }

@@ -44,8 +44,8 @@ pub struct StoreCopy {
     pub damaged: Vec<String>,
 }
 
-/// Copies the contents of `from` into the root of `to`, which is empty or an older copy of it: nothing is written into another. Every file is compared
-/// with its checksum as it passes. Jobs may run in `from` meanwhile, not in `to`. `id` names the pins.
+/// Copies the contents of `from` into the root of `to`, which is empty or an older copy of it: nothing is written into another.
+/// Every file is compared with its checksum as it passes. Jobs may run in `from` meanwhile, not in `to`. `id` names the pins.
 ///
 /// # Errors
 /// [`BackupError::OtherStore`], or if something cannot be read or written; the next copy goes on from there.
@@ -96,15 +96,12 @@ fn refuse_other(from: &Store, to: &Store) -> Result<(), BackupError> {
             return other(manifests);
         }
 
-        let is_same = match numbers.contains(&newest) {
-            true => {
-                let path = numbered(theirs, &manifests, newest)?.unwrap_or_default();
-                ours.read(&path)? == theirs.read(&path)?
-            }
-            // Vacuum has removed it from the store since it was copied.
-            false => {
-                table.latest()?.map(|version| version.table_uuid) == held.latest()?.map(|version| version.table_uuid)
-            }
+        let path = numbered(theirs, &manifests, newest)?;
+        let manifest = path.as_deref().map(|path| ours.read(path)).transpose()?.flatten();
+        let is_same = match (&path, manifest) {
+            (Some(path), Some(manifest)) => theirs.read(path)? == Some(manifest),
+            // Vacuum has removed it from the store since it was copied, or does so now.
+            _ => table.latest()?.map(|version| version.table_uuid) == held.latest()?.map(|version| version.table_uuid),
         };
         if !is_same {
             return other(manifests);

@@ -29,6 +29,11 @@ impl<'a> Without<'a> {
         (0..self.given.len()).any(|at| self.takes_by(at, path))
     }
 
+    /// Whether every input is among those given, in whichever folder: by `*` or `**`.
+    pub(crate) fn takes_all(&self) -> bool {
+        self.given.iter().any(|given| matches!(given.as_str(), "*" | "**"))
+    }
+
     /// Those of what was given that take none of `paths`.
     pub(crate) fn idle(&self, paths: &BTreeSet<&str>) -> impl Iterator<Item = &'a String> {
         let idle = |(at, _): &(usize, &String)| !paths.iter().any(|path| self.takes_by(*at, path));

@@ -20,7 +20,7 @@ use tidetable_upkeep::TableHealth;
 use crate::fault::error::RunError;
 use crate::fault::lost_store::LostTable;
 use crate::marks::Marks;
-use crate::report::doctor::lost_inputs::gone_inputs;
+use crate::report::doctor::lost_inputs::LostInputs;
 use crate::report::lost_lists::lost_lists;
 use crate::report::reject_files::{RejectDamage, reject_files};
 use crate::report::status::CLOCK_SKEW;
@@ -320,9 +320,9 @@ impl Diagnosis {
         let gone = match goes_back {
             true => {
                 let readable = store.table(&table).version(health.readable)?;
-                gone_inputs(store.blobs().as_ref(), asked.project, &readable, asked.without)?
+                LostInputs::find(store.blobs().as_ref(), asked.project, &readable, asked.without)?
             }
-            false => Vec::new(),
+            false => LostInputs::default(),
         };
         self.manifests(&table, &health, &gone);
         if let Some(lost) = &lost {
@@ -337,8 +337,8 @@ impl Diagnosis {
         Ok(())
     }
 
-    /// Finds damaged manifests, checkpoints and SSTs. `gone` are inputs that only versions have to which the table cannot go back.
-    fn manifests(&mut self, table: &str, health: &TableHealth, gone: &[String]) {
+    /// Finds damaged manifests, checkpoints and SSTs. `gone` is what only versions hold to which the table cannot go back.
+    fn manifests(&mut self, table: &str, health: &TableHealth, gone: &LostInputs) {
         let job = health.job.clone().unwrap_or_else(|| "JOB".to_owned());
         let (costs, fix) = line_of(table, &job, health);
         for file in &health.damaged {
@@ -346,10 +346,10 @@ impl Diagnosis {
             let kind = if is_checkpoint { FindingKind::Checkpoint } else { FindingKind::Manifest };
             let remedy = match health.is_newer {
                 true => Remedy::Person("use the newer build that wrote it".to_owned()),
-                false if !gone.is_empty() => Remedy::Person(lost_inputs::remedy(gone)),
+                false if !gone.is_empty() => Remedy::Person(gone.remedy()),
                 false => Remedy::Fix(fix.clone()),
             };
-            let costs = costs.clone() + &lost_inputs::costs(gone);
+            let costs = costs.clone() + &gone.costs();
             self.find((file.path.clone(), kind), file.reason.clone(), costs, remedy);
         }
 
@@ -364,18 +364,18 @@ impl Diagnosis {
     }
 
     /// Finds the loss of versions that other files name and that have no manifest.
-    fn lost_manifests(&mut self, table: &str, health: &TableHealth, lost: &LostVersion, gone: &[String]) {
+    fn lost_manifests(&mut self, table: &str, health: &TableHealth, lost: &LostVersion, gone: &LostInputs) {
         let (newest, LostVersion { version, named_by }) = (health.newest, lost);
         let job = health.job.clone().unwrap_or_else(|| "JOB".to_owned());
         let damage = format!("{named_by} names version {version}, and the newest manifest is that of version {newest}");
-        let costs = format!("loads and deletes of {table} since version {newest} are lost") + &lost_inputs::costs(gone);
+        let costs = format!("loads and deletes of {table} since version {newest} are lost") + &gone.costs();
 
         let remedy = match gone.is_empty() {
             true => Remedy::Fix(format!(
                 "goes on from version {newest}; then `tidetable run {job}` loads again what was loaded since, and what was \
                  deleted since has to be deleted again; or put the manifests back from a backup"
             )),
-            false => Remedy::Person(lost_inputs::remedy(gone)),
+            false => Remedy::Person(gone.remedy()),
         };
         self.find((format!("tables/{table}/manifest"), FindingKind::Manifest), damage, costs, remedy);
     }
