@@ -1,7 +1,7 @@
 //! The memory that the allocator keeps.
 
-/// Gives memory that is not in use back to the system. Commands that soon end keep it; for a server the half minute that
-/// freed pages are kept is counted in allocations, and an idle one makes none.
+/// Gives memory that is not in use back to the system: in a server that becomes idle, as jemalloc gives freed pages back only while
+/// others are allocated, and before the memory of a statement is measured, which would count them. Other commands end soon.
 #[cfg(feature = "jemalloc")]
 #[expect(unsafe_code, reason = "jemalloc is told in no other way")]
 pub fn give_back() {

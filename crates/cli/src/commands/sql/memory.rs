@@ -108,6 +108,7 @@ fn anonymous_bytes(status: &File) -> Option<u64> {
 mod tests {
     use super::*;
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn what_is_held_is_measured() {
         let status = File::open("/proc/self/status").unwrap();

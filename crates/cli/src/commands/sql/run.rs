@@ -135,8 +135,9 @@ impl StatementRunner<'_> {
         }
 
         let session = self.session(query)?;
+        let mut watch = MemoryWatch::start(self.args.memory)?;
         // `CREATE EXTERNAL TABLE` returns no rows; later statements see the table.
-        let declared = self.cancellable(async { Ok(session.declare(query).await?) })?;
+        let declared = self.cancellable(&mut watch, async { Ok(session.declare(query).await?) })?;
         if declared.is_some() {
             return Ok(None);
         }
@@ -146,11 +147,18 @@ impl StatementRunner<'_> {
             OutputFormat::Binary(_) | OutputFormat::Stream if to.is_terminal() => {
                 return Err(CliError::Usage("binary output needs a file: add -O FILE, or redirect the output"));
             }
-            OutputFormat::Binary(format) => self.write(&session, query, format, to.shown(), to.open()?),
-            OutputFormat::Stream => self.stream_arrow(&session, query, to.shown(), to.open()?),
+            OutputFormat::Binary(format) => {
+                let file = QueryFile { session: &session, sql: query, params: &[], format, name: to.shown() };
+                self.write(&file, &mut watch, to.open()?)
+            }
+            OutputFormat::Stream => {
+                let format = FileFormat::Arrow;
+                let file = QueryFile { session: &session, sql: query, params: &[], format, name: to.shown() };
+                self.stream_arrow(&file, &mut watch, to.open()?)
+            }
             OutputFormat::Text(output) => {
                 let mut writer = BatchWriter::new(CountedFile::new(to.open()?), output, self.screen(&to));
-                self.stream(&session, query, &mut writer).and_then(|()| {
+                self.stream(&session, query, &mut watch, &mut writer).and_then(|()| {
                     let (out, rows) = writer.finish()?;
                     Ok((rows, out.finish()?))
                 })
@@ -195,7 +203,8 @@ impl StatementRunner<'_> {
         let source = summarize::source(of);
         let session = self.session(&source)?;
         self.root_is_there_for(&session, &source)?;
-        let summary = self.cancellable(summarize::summary(&session, of));
+        let mut watch = MemoryWatch::start(self.args.memory)?;
+        let summary = self.cancellable(&mut watch, summarize::summary(&session, of));
         warn_of_lost_windows(self.global, &session.opened());
         self.show(&summary?)
     }
@@ -216,8 +225,14 @@ impl StatementRunner<'_> {
 
     /// Streams the rows of a query to `writer`; Ctrl-C returns [`CliError::Cancelled`]. A stream keeps what was written.
     /// A regular file appears only after `finish`, so it is left unchanged.
-    fn stream<W: Write>(&self, session: &Session, query: &str, writer: &mut BatchWriter<W>) -> Result<(), CliError> {
-        self.cancellable(async {
+    fn stream<W: Write>(
+        &self,
+        session: &Session,
+        query: &str,
+        watch: &mut MemoryWatch,
+        writer: &mut BatchWriter<W>,
+    ) -> Result<(), CliError> {
+        self.cancellable(watch, async {
             let rows = session.stream(query).await;
             self.root_is_there_for(session, query)?;
             let mut rows = rows?;
@@ -232,9 +247,13 @@ impl StatementRunner<'_> {
         })
     }
 
-    /// Runs `work` until Ctrl-C, which returns [`CliError::Cancelled`], or until it holds more memory than `--memory` allows.
-    fn cancellable<T>(&self, work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-        let mut watch = MemoryWatch::start(self.args.memory)?;
+    /// Runs `work`, a part of a statement, until Ctrl-C, which returns [`CliError::Cancelled`], or until the statement that is watched
+    /// holds more memory than `--memory` allows.
+    fn cancellable<T>(
+        &self,
+        watch: &mut MemoryWatch,
+        work: impl Future<Output = Result<T, CliError>>,
+    ) -> Result<T, CliError> {
         self.runtime.block_on(async {
             tokio::select! {
                 done = work => done,
@@ -247,30 +266,25 @@ impl StatementRunner<'_> {
     /// Writes the rows of a query in a binary format. Returns the number of rows and of bytes.
     fn write(
         &self,
-        session: &Session,
-        query: &str,
-        format: FileFormat,
-        name: &str,
+        file: &QueryFile<'_>,
+        watch: &mut MemoryWatch,
         blob: Box<dyn BlobWriter>,
     ) -> Result<(u64, u64), CliError> {
-        self.root_is_there_for(session, query)?;
-        let file = QueryFile { session, sql: query, params: &[], format, name };
-        self.cancellable(async { file.write(blob).await.map_err(of_statement) })
+        self.root_is_there_for(file.session, file.sql)?;
+        self.cancellable(watch, async { file.write(blob).await.map_err(of_statement) })
     }
 
     /// Writes the rows of a query as an Arrow IPC stream, each batch as soon as it is there. Returns the number of rows and
     /// of bytes.
     fn stream_arrow(
         &self,
-        session: &Session,
-        query: &str,
-        name: &str,
+        file: &QueryFile<'_>,
+        watch: &mut MemoryWatch,
         blob: Box<dyn BlobWriter>,
     ) -> Result<(u64, u64), CliError> {
-        self.root_is_there_for(session, query)?;
-        let file = QueryFile { session, sql: query, params: &[], format: FileFormat::Arrow, name };
+        self.root_is_there_for(file.session, file.sql)?;
         let mut out = CountedFile::new(blob);
-        let rows = self.cancellable(async { file.stream(&mut out).await.map_err(of_statement) })?;
+        let rows = self.cancellable(watch, async { file.stream(&mut out).await.map_err(of_statement) })?;
         Ok((rows, out.finish()?))
     }
 }
