@@ -192,6 +192,16 @@ pub enum SqlError {
         /// What is wrong, in the words of the reader.
         problem: String,
     },
+    /// A file whose columns are not those of its table.
+    #[error(
+        "{path}: {problem}; a table is of files with equal columns in equal order, so declare this file for itself"
+    )]
+    OtherColumns {
+        /// Path of the file.
+        path: String,
+        /// The column, and what is wrong with it.
+        problem: String,
+    },
     /// A published file is missing.
     #[error(
         "{path} is missing: its part may be published again just now, so repeat the query; if it stays missing, run its job"
@@ -225,6 +235,16 @@ pub enum SqlError {
         path: String,
         /// Name of the export whose list names the file.
         list: String,
+    },
+    /// The list of an export is missing, and its files are there.
+    #[error(
+        "exports/{export}.json, the list of the files of export {export}, is missing, though published files are there: {remedy}"
+    )]
+    ListLost {
+        /// Name of the export.
+        export: String,
+        /// The command that mends it.
+        remedy: String,
     },
     /// A query of an export calls a function that is not deterministic.
     #[error(
@@ -262,15 +282,22 @@ pub enum SqlError {
     },
     /// A statement with more relations than are planned.
     #[error(
-        "the statement has more than {limit} relations{}: a CTE (WITH) is planned wherever it is named, with all that it names. \
-         Name it less often, or write its rows into a file and read that",
-        .cte.as_ref().map(|cte| format!(", most of them in {cte}")).unwrap_or_default()
+        "the statement has more than {limit} relations{}, or write its rows into a file and read that",
+        doubled(.cte.as_deref())
     )]
     TooManyRelations {
         /// The most that a statement may have, with those of its CTEs wherever they are named.
         limit: usize,
         /// The CTE that stands for most of them.
         cte: Option<String>,
+    },
+    /// A statement that writes.
+    #[error("{statement} is not supported, as SQL only reads: {instead}")]
+    OnlyReads {
+        /// Its first words, in upper case.
+        statement: &'static str,
+        /// The command that does what was meant.
+        instead: &'static str,
     },
     /// A tuple that is compared with rows of another width.
     #[error("a tuple of {wanted} values is compared with the rows of a subquery of {found} columns: give both as many")]
@@ -341,11 +368,13 @@ impl SqlError {
             Self::Store(_)
             | Self::Decode { .. }
             | Self::DamagedFile { .. }
+            | Self::OtherColumns { .. }
             | Self::File(_)
             | Self::PublishedGone { .. }
             | Self::PublishedReplaced { .. }
             | Self::PublishedDamaged { .. }
             | Self::PublishedNewer { .. }
+            | Self::ListLost { .. }
             | Self::Abandoned
             | Self::PlannerPanicked
             | Self::Memory { .. }
@@ -422,6 +451,18 @@ fn is_of_data(error: &DataFusionError) -> bool {
         | DataFusionError::ExecutionJoin(_)
         | DataFusionError::ResourcesExhausted(_) => true,
         _ => false,
+    }
+}
+
+/// Why a statement has many relations, and what to do about it.
+fn doubled(cte: Option<&str>) -> String {
+    match cte {
+        Some(cte) => format!(
+            ", most of them in {cte}: a CTE (WITH) is planned wherever it is named, with all that it names. Name it less often"
+        ),
+        None => ": a subquery that a tuple is compared with, as in (a, b) IN (SELECT ..), is planned twice, with all below it, \
+                 unless the comparison is a condition of WHERE. Nest fewer of them"
+            .to_owned(),
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod googlesql;
 pub(crate) mod grouping_sets;
 pub(crate) mod headings;
 pub(crate) mod inner_headings;
+pub(crate) mod only_reads;
 pub(crate) mod relations;
 pub(crate) mod rewrite;
 pub(crate) mod script;

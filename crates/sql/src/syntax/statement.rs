@@ -35,6 +35,7 @@ use crate::syntax::googlesql::{self, DUPLICATE_MARK, GoogleSql};
 use crate::syntax::grouping_sets::check_grouping_sets;
 use crate::syntax::headings::{WrittenNames, written_names};
 use crate::syntax::inner_headings::with_inner_names;
+use crate::syntax::only_reads::check_reads;
 use crate::syntax::relations::check_relations;
 use crate::syntax::rewrite::cast_labels::label_casts;
 use crate::syntax::rewrite::file_functions::replace_file_function;
@@ -108,7 +109,6 @@ fn rewrite(state: &SessionState, statement: &mut Statement) -> Result<()> {
     let google = google_of(state);
     let Some(statement) = inner(statement) else { return Ok(()) };
     check_grouping_sets(statement)?;
-    check_relations(statement)?;
     if google.is_some_and(|google| google.strict) {
         check_strict(statement)?;
     }
@@ -116,6 +116,7 @@ fn rewrite(state: &SessionState, statement: &mut Statement) -> Result<()> {
         let _: ControlFlow<()> = statement.visit(&mut GoogleValues);
     }
     replace_tuple_members(statement)?;
+    check_relations(statement)?;
     let _: ControlFlow<()> = statement.visit(&mut GoogleFunctions { state, is_google: google.is_some() });
     let _: ControlFlow<()> = statement.visit(&mut Unnested);
     let _: ControlFlow<()> = statement.visit(&mut StatementRewriter { is_google: google.is_some() });
@@ -175,18 +176,28 @@ pub(crate) async fn plan(state: &SessionState, query: &str) -> Result<LogicalPla
 /// DataFusion's name; otherwise as it is.
 ///
 /// # Errors
-/// If it cannot be planned as it is.
+/// If it cannot be planned.
 pub(crate) async fn plan_named(
     state: &SessionState,
     statement: Statement,
     with_inner_names: Option<Statement>,
 ) -> Result<LogicalPlan> {
-    if let Some(named) = with_inner_names
-        && let Ok(plan) = plan_statement(state, named).await
-    {
-        return Ok(plan);
+    if let Some(named) = with_inner_names {
+        match plan_statement(state, named).await {
+            Err(error) if is_of_columns(&error) => {}
+            planned => return planned,
+        }
     }
     plan_statement(state, statement).await
+}
+
+/// Whether written names may be the cause of an error: a column is unknown or ambiguous, or two of a result have one name.
+fn is_of_columns(error: &DataFusionError) -> bool {
+    match error.find_root() {
+        DataFusionError::SchemaError(..) => true,
+        DataFusionError::Plan(said) => said.contains("ambiguous") || said.contains("unique expression names"),
+        _ => false,
+    }
 }
 
 /// As [`plan`], for a parsed statement.
@@ -194,6 +205,7 @@ pub(crate) async fn plan_named(
 /// # Errors
 /// If it is not a query, or not valid.
 pub(crate) async fn plan_statement(state: &SessionState, statement: Statement) -> Result<LogicalPlan> {
+    check_reads(&statement)?;
     let only_queries = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     let plan = match plan_select_all(state, &statement).await {
         Some(plan) => plan,
@@ -470,5 +482,26 @@ impl TypePlanner for BigtableTypes {
             _ => return Ok(None),
         };
         Ok(Some(Arc::new(Field::new("", kind, true))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::prelude::SessionContext;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn only_unknown_columns_are_planned_by_other_names() {
+        let state = SessionContext::new().state();
+        let parsed = |query: &str| parse(&state, query).unwrap();
+        let planned = async |named: &str| plan_named(&state, parsed("SELECT 1"), Some(parsed(named))).await;
+
+        for named in ["SELECT x", "SELECT a.x FROM (SELECT 1 AS x) AS a, (SELECT 1 AS x) AS b WHERE x = 1"] {
+            assert!(planned(named).await.is_ok(), "{named}");
+        }
+        for named in ["SELECT * FROM missing", "INSERT INTO missing VALUES (1)", "SELECT nothing_like_it(1)"] {
+            assert!(planned(named).await.is_err(), "{named}");
+        }
     }
 }

@@ -149,6 +149,25 @@ fn long_chains_of_joins_are_answered() {
 }
 
 #[test]
+fn filters_above_nested_expressions_are_answered() {
+    run(async {
+        let world = World::with_days(1);
+        let session = world.session();
+        // Each level doubles what a filter would be below all of them.
+        for from in ["(VALUES (1), (2), (3)) AS t(x)", "(SELECT meter AS x FROM SENSOR)"] {
+            let nested = (0..20).fold(from.to_owned(), |from, _| format!("(SELECT x % 5 + x % 3 AS x FROM {from})"));
+            let all = number(&session, &format!("SELECT count(*) FROM {nested}")).await;
+            for clause in ["WHERE x > 2", "WHERE x > 2 ORDER BY 1 LIMIT 10"] {
+                let some = number(&session, &format!("SELECT count(*) FROM {nested} {clause}")).await;
+                let none =
+                    number(&session, &format!("SELECT count(*) FROM {nested} {}", clause.replace('>', "<="))).await;
+                assert_eq!(some + none, all, "{from} {clause}");
+            }
+        }
+    });
+}
+
+#[test]
 fn what_is_too_deep_is_refused_at_once() {
     run(async {
         let world = World::with_days(1);
@@ -190,6 +209,16 @@ fn what_is_too_deep_is_refused_at_once() {
             assert!(error.to_string().contains("more than 4096 relations, most of them in c"), "{error}");
         }
         assert_eq!(number(&session, &doubled(8)).await, 1);
+        let memberships = |levels: usize| {
+            let member = "(1, 2) IN (SELECT 1, 2)".to_owned();
+            (0..levels).fold(member, |member, _| format!("(1, 2) IN (SELECT 1, 2 WHERE {member} OR 1 = 2)"))
+        };
+        for levels in [10, 15] {
+            let error = session.sql(&format!("SELECT {}", memberships(levels))).await.unwrap_err();
+            assert!(matches!(error, SqlError::TooManyRelations { .. }), "{levels}: {error}");
+            assert!(error.to_string().contains("is planned twice"), "{error}");
+        }
+        assert_eq!(number(&session, &format!("SELECT count(*) WHERE {}", memberships(3))).await, 1);
         assert_eq!(number(&session, &format!("SELECT {}1{}", "(".repeat(40), ")".repeat(40))).await, 1);
     });
 }

@@ -273,7 +273,7 @@ const TUPLES: &str = "WITH t(i, a, b) AS (VALUES (1, 1, 2), (2, 1, NULL), (3, 3,
      (7, 3, NULL)), s(x, y) AS (VALUES (1, 2), (3, NULL)), u(x, y) AS (VALUES (1, 2), (5, 6))";
 
 /// Memberships of tuples, with the rows that DuckDB gives; it does not answer those of correlated subqueries.
-const MEMBERSHIPS: [(&str, &[&str]); 13] = [
+const MEMBERSHIPS: [(&str, &[&str]); 17] = [
     (
         "SELECT i, (a, b) IN (SELECT x, y FROM s) FROM t",
         &["1 | true", "2 | NULL", "3 | NULL", "4 | false", "5 | NULL", "6 | false", "7 | NULL"],
@@ -292,6 +292,13 @@ const MEMBERSHIPS: [(&str, &[&str]); 13] = [
     ("SELECT i FROM t WHERE ((a, b) IN (SELECT x, y FROM s WHERE false)) IS NULL", &[]),
     ("SELECT i FROM t WHERE (a, b) = ANY (SELECT x, y FROM s)", &["1"]),
     ("SELECT i FROM t WHERE (a, b) <> ALL (SELECT x, y FROM s)", &["4", "6"]),
+    ("SELECT (1, 2) IN (SELECT x, y FROM s WHERE (x, y) IN (SELECT 1, 2))", &["true"]),
+    (
+        "SELECT i FROM t WHERE i = 7 OR (a, b) IN (SELECT x, y FROM s WHERE x = 3 OR (x, y) IN (SELECT x, y FROM u))",
+        &["1", "7"],
+    ),
+    ("SELECT (1, (2, 3) IN (SELECT 2, 3)) IN (SELECT 1, (2, 3) IN (SELECT 2, 3)) OR false", &["true"]),
+    ("SELECT i FROM t WHERE (a, b) IN (SELECT x, y FROM s WHERE (x, y) IN (SELECT x, y FROM u) OR x > 100)", &["1"]),
     (
         "SELECT (1, 2) IN (SELECT (1, 2)), (1, 2) IN ((1, 2), (3, 4)), (1, 3) IN (SELECT 1, 2 UNION ALL SELECT 1, 3)",
         &["true | true | true"],

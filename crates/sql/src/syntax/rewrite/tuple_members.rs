@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::error::{SqlError, external};
 use crate::syntax::dialect::TidetableDialect;
+use crate::syntax::relations::{check_copies, relations_of};
 
 /// The name of the subquery in what replaces it, and the start of the names of its columns.
 const MEMBERS: &str = "__members";
@@ -23,14 +24,17 @@ const ITEM: &str = "__item_";
 /// Replaces memberships of tuples by `EXISTS`.
 ///
 /// # Errors
-/// [`SqlError::TupleWidth`], where the subquery has another number of columns.
+/// [`SqlError::TupleWidth`], where the subquery has another number of columns; [`SqlError::TooManyRelations`], where memberships
+/// are nested so deeply that their copies cannot be planned.
 pub(crate) fn replace_tuple_members(statement: &mut ast::Statement) -> Result<()> {
-    let mut rewriter = Rewriter { fault: None };
+    let mut rewriter = Rewriter { copies: 0, fault: None };
     let _: ControlFlow<()> = statement.visit(&mut rewriter);
     rewriter.fault.map_or(Ok(()), Err)
 }
 
 struct Rewriter {
+    /// The relations that memberships as values have added: their subquery and items stand in the statement twice.
+    copies: usize,
     fault: Option<DataFusionError>,
 }
 
@@ -52,7 +56,10 @@ impl VisitorMut for Rewriter {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        self.replace(expr, value_template)
+        let Some(membership) = take_membership(expr) else { return ControlFlow::Continue(()) };
+        let replacement = membership.replacement(value_template);
+        let counted = replacement.and_then(|replacement| self.count_copies(&replacement).map(|()| replacement));
+        self.put(counted, expr)
     }
 }
 
@@ -65,13 +72,22 @@ impl Rewriter {
                 self.replace_conditions(left)?;
                 self.replace_conditions(right)
             }
-            other => self.replace(other, condition_template),
+            other => match take_membership(other) {
+                Some(membership) => self.put(membership.replacement(condition_template), other),
+                None => ControlFlow::Continue(()),
+            },
         }
     }
 
-    fn replace(&mut self, expr: &mut Expr, template: fn(&str, bool) -> String) -> ControlFlow<()> {
-        let Some(membership) = take_membership(expr) else { return ControlFlow::Continue(()) };
-        match membership.replacement(template) {
+    /// Counts the relations that a membership as a value adds: half of its replacement is a copy, with all memberships below it.
+    fn count_copies(&mut self, replacement: &Expr) -> Result<()> {
+        self.copies = self.copies.saturating_add(relations_of(replacement) / 2);
+        check_copies(self.copies)
+    }
+
+    /// Puts a replacement where `expr` was, or ends the walk with its error.
+    fn put(&mut self, replacement: Result<Expr>, expr: &mut Expr) -> ControlFlow<()> {
+        match replacement {
             Ok(replacement) => {
                 *expr = replacement;
                 ControlFlow::Continue(())
@@ -129,7 +145,8 @@ struct Filling {
 impl VisitorMut for Filling {
     type Break = ();
 
-    fn pre_visit_table_factor(&mut self, relation: &mut TableFactor) -> ControlFlow<()> {
+    // After the walk of the relation, which would meet the relations of the same name that a membership below this one has left.
+    fn post_visit_table_factor(&mut self, relation: &mut TableFactor) -> ControlFlow<()> {
         if let TableFactor::Derived { subquery, alias: Some(alias), .. } = relation
             && alias.name.value == MEMBERS
         {
