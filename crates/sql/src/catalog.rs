@@ -3,6 +3,7 @@
 pub(crate) mod exports;
 pub(crate) mod external;
 pub(crate) mod files;
+mod lost_list;
 pub(crate) mod published;
 pub(crate) mod runs;
 pub(crate) mod snapshot_table;

@@ -35,6 +35,7 @@ use tidetable_upstream::rules::node_rule::Rule;
 use crate::catalog::exports::{bucket_url, files_url};
 use crate::catalog::external::ExternalTables;
 use crate::catalog::files::arrow_format::CheckedArrowFactory;
+use crate::catalog::files::is_file;
 use crate::catalog::{StoreCatalog, TableVersions, TableViews, Tables, with_schemas};
 use crate::error::{Result, SqlError};
 use crate::names::{CATALOG, RECORDS, ROWS};
@@ -435,9 +436,8 @@ impl Session {
     pub fn asks_store(&self, query: &str) -> Result<bool> {
         let state = self.context.state();
         for (schema, name) in self.references(query)? {
-            let is_file = name.contains(['/', '.', '*']);
             let is_external = self.external.as_ref().is_some_and(|external| external.get(&name).is_some());
-            let needs_no_store = is_file || is_external || state.table_functions().contains_key(&name);
+            let needs_no_store = is_file(&name) || is_external || state.table_functions().contains_key(&name);
             if schema != RECORDS || !needs_no_store {
                 return Ok(true);
             }

@@ -40,13 +40,13 @@ pub fn located(locations: &[String]) -> Result<Vec<String>, &String> {
     Ok(found)
 }
 
-/// The files that a location names whose directories have no wildcards: those that match its pattern, those in a directory, or
-/// itself. They are sorted by name; those whose name begins with `.` match no wildcard.
+/// The files that a location names whose directories have no wildcards: those that match its pattern, those in a directory and in
+/// partitions of it (`year=2020`), or itself. They are sorted by name; those whose name begins with `.` match no wildcard.
 pub fn files_of(location: &str) -> Vec<PathBuf> {
     let path = Path::new(location);
     let (directory, names) = match location.rsplit_once('/') {
         _ if !is_pattern(location) && !path.is_dir() => return vec![path.to_owned()],
-        _ if !is_pattern(location) => (location, "*"),
+        _ if !is_pattern(location) => return files_below(path),
         Some(("", names)) => ("/", names),
         Some((directory, names)) => (directory, names),
         None => ("", location),
@@ -55,6 +55,20 @@ pub fn files_of(location: &str) -> Vec<PathBuf> {
     let directory = Path::new(directory);
     let of_data = entries(directory).into_iter().filter(|(name, is_directory)| !is_directory && !name.starts_with('.'));
     of_data.filter(|(name, _)| matcher.is_match(name)).map(|(name, _)| directory.join(name)).collect()
+}
+
+/// The files in a directory and in its partitions, as DataFusion lists them.
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for (name, is_directory) in entries(directory).into_iter().filter(|(name, _)| !name.starts_with('.')) {
+        let path = directory.join(&name);
+        match is_directory {
+            true if name.contains('=') => files.extend(files_below(&path)),
+            true => {}
+            false => files.push(path),
+        }
+    }
+    files
 }
 
 /// Whether `text` has a wildcard of a pattern of paths.

@@ -275,6 +275,11 @@ fn missing_list_requires_adopt() {
     let said = project.fails(2, &["run", "j"]);
     assert!(said.contains("--adopt") && said.contains("exports/E.json"), "{said}");
     project.fails(2, &["plan", "j"]);
+    for table in ["exports.E", "exports.E_20200101"] {
+        let said = project.fails(1, &["sql", "-c", &format!("select * from {table}")]);
+        assert!(said.contains("exports/E.json") && said.contains("tidetable run j --adopt"), "{said}");
+    }
+    assert!(project.fails(2, &["sql", "-c", "select * from exports.F"]).contains("not found"));
     let found = project.run(&["doctor", "--output", "json"]);
     assert_eq!(found.code, Some(1), "{}", found.stdout);
     assert!(found.stdout.contains("exports/E.json") && found.stdout.contains("run j --adopt"), "{}", found.stdout);
@@ -308,6 +313,8 @@ fn a_lost_list_of_csv_is_found_and_in_no_backup() {
     project.ok(&["doctor"]);
     project.ok(&["backup", "bk"]);
     fs::remove_file(project.path("data/exports/E.json")).unwrap();
+    let said = project.fails(1, &["sql", "-c", "select * from exports.E"]);
+    assert!(said.contains("move the folders of E") && !said.contains("--adopt"), "{said}");
     let found = project.run(&["doctor", "--output", "json"]);
     assert_eq!(found.code, Some(1), "{}", found.stdout);
     assert!(

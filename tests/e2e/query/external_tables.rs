@@ -125,6 +125,13 @@ fn unsupported_declarations_are_errors() {
     ] {
         assert!(fails(statement).contains("not supported"), "{statement}");
     }
+    for (statement, command) in [
+        ("delete from SENSOR where meter = 7", "tidetable delete TABLE --row KEY"),
+        ("update SENSOR set meter = 7", "tidetable run JOB"),
+        ("insert into SENSOR select * from SENSOR", "tidetable run JOB"),
+    ] {
+        assert!(fails(statement).contains(command), "{statement}");
+    }
     assert!(!project.path("x.parquet").exists());
     assert_eq!(project.read("meters.csv"), "meter,town\n7,Ghent\n42,Lyon\n");
     // A query of an export reads only the store.
@@ -257,4 +264,92 @@ fn a_pattern_without_a_match_is_named() {
         let told = project.fails(2, &["sql", "-c", &format!("select * from {relation}")]);
         assert!(told.contains("there is no file or directory no"), "{relation}: {told}");
     }
+}
+
+#[test]
+fn a_file_is_read_in_two_ways_by_one_statement() {
+    let project = project();
+    project.write("two.csv", "Towns\n\nmeter;town\n7;Ghent\n42;Lyon\n7;Ghent\n42;Lyon\n");
+    // Without a header and by commas, each line is a row.
+    let query = "select (select count(*) from 'two.csv') as rows, \
+                 (select count(*) from read_csv('two.csv', delim = '#', header = false)) as lines, \
+                 (select count(*) from read_csv('two.csv', delim = ';')) as again";
+    let alone =
+        project.json(&["sql", "-c", "select count(*) as n from read_csv('two.csv', delim = '#', header = false)"]);
+    let found = project.json(&["sql", "-c", query]);
+    assert_eq!(found, [json!({ "rows": 4, "lines": alone[0]["n"], "again": 4 })]);
+    assert!(alone[0]["n"].as_u64() > Some(4), "{alone:?}");
+}
+
+#[test]
+fn marks_of_later_files_are_no_text() {
+    let project = project();
+    project.write("in/a.csv", "meter,town\n7,Ghent\n");
+    project.write("in/b.csv", "\u{FEFF}meter,town\n42,Lyon\n");
+    project.write("in/a.json", "{\"meter\":7}\n");
+    project.write("in/b.json", "\u{FEFF}{\"meter\":42}\n");
+    for relation in
+        ["'in/*.csv'", "read_csv('in')", "'in/*.json'", "read_json('in')", "read_json(['in/a.json', 'in/b.json'])"]
+    {
+        let found = project.json(&["sql", "-c", &format!("select sum(meter) as n from {relation}")]);
+        assert_eq!(found[0]["n"], 49, "{relation}");
+    }
+}
+
+#[test]
+fn a_directory_stands_for_its_files_of_the_format() {
+    let project = project();
+    project.write("in/site=A/a.csv", "meter,town\n7,Ghent\n");
+    project.write("in/site=B/b.csv", "meter,town\n42,Lyon\n");
+    project.write("in/readme.md", "# no table\n");
+    project.write("in/deep/c.csv", "meter,town\n1,Bern\n");
+    let sum = |relation: &str| {
+        project.json(&["sql", "-c", &format!("select sum(meter) as n from {relation}")])[0]["n"].clone()
+    };
+    assert_eq!(sum("read_csv('in')"), 49);
+    assert_eq!(sum("'in'"), 49);
+
+    // The same, with a file that is decompressed.
+    project.write("more/site=A/a.csv", "meter,town\n7,Ghent\n");
+    project.write("more/site=B/b.tsv", "\u{FEFF}meter,town\n42,Lyon\n");
+    if compressed(&project, "gzip", "more/site=B/b.tsv").is_some() {
+        std::fs::remove_file(project.path("more/site=B/b.tsv")).unwrap();
+    }
+    assert_eq!(sum("read_csv('more/')"), 49);
+    let found = project.json(&["sql", "-c", "select meter, site from read_csv('more') order by meter"]);
+    assert_eq!(found, [json!({ "meter": 7, "site": "A" }), json!({ "meter": 42, "site": "B" })]);
+
+    project.write("none/readme.md", "# no table\n");
+    let told = project.fails(2, &["sql", "-c", "select * from read_csv('none')"]);
+    assert!(told.contains("there is no file or directory none/*.csv"), "{told}");
+}
+
+#[test]
+fn errors_over_sound_arrow_files_are_not_their_damage() {
+    let project = project();
+    std::fs::create_dir_all(project.path("in")).unwrap();
+    let write = |query: &str, file: &str| drop(project.ok(&["sql", "-c", query, "-O", file]));
+    write("select 1 as a, 2 as b, 'x' as c", "in/1.arrow");
+    let told = project.fails(1, &["sql", "-c", "select cast(c as int) from 'in/1.arrow'"]);
+    assert!(told.contains("'x'") && !told.contains("damaged"), "{told}");
+    let null = "create external table t (a bigint not null) stored as arrow location 'null.arrow'; select a from t";
+    write("select cast(null as bigint) as a", "null.arrow");
+    let told = project.fails(1, &["sql", "-c", null]);
+    assert!(told.contains("null.arrow") && !told.contains("damaged"), "{told}");
+
+    // Columns are taken by their place.
+    for (other, problem) in [
+        ("select 3 as b, 4 as a, 'y' as c", "column a is at place 2"),
+        ("select 'three' as a, 4 as b, 'y' as c", "column a is "),
+        ("select 3 as a", "in/2.arrow"),
+    ] {
+        write(other, "in/2.arrow");
+        let declared = "create external table t (a bigint, b bigint) stored as arrow location 'in'; \
+                        select sum(a) as a, sum(b) as b from t";
+        let told = project.fails(1, &["sql", "-c", declared]);
+        assert!(told.contains(problem) && told.contains("2.arrow") && !told.contains("damaged"), "{other}: {told}");
+    }
+    write("select 3 as a, 4 as b, 'y' as c", "in/2.arrow");
+    let sums = project.json(&["sql", "-c", "select sum(a) as a, sum(b) as b from 'in/*.arrow'"]);
+    assert_eq!(sums, [json!({ "a": 4, "b": 6 })]);
 }

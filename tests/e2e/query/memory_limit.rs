@@ -131,6 +131,14 @@ fn a_damaged_arrow_file_is_an_error_that_names_it() {
         }
     }
     assert!(damaged > 8, "{damaged}");
+    // With declared columns, for which no file is asked before it is read.
+    for at in (8..520).step_by(16) {
+        project.write("bad.arrow", patched(&whole, at, &1_460_288_880_i32.to_le_bytes()));
+        let declared = "create external table t (a bigint) stored as arrow location 'bad.arrow'; select max(a) from t";
+        let ended = measured(&project, &["--memory", "64MiB", "-c", declared]);
+        assert!(matches!(ended.status.code(), Some(0 | 1)), "byte {at}: {}", ended.said);
+        assert!(ended.most < 64 + ALLOWED, "byte {at}: {} MiB", ended.most);
+    }
     // As an external table, and cut off.
     project.write("bad.arrow", &whole[..whole.len() / 2]);
     let declared = "create external table t stored as arrow location 'bad.arrow'; select count(*) from t";

@@ -20,6 +20,7 @@ use tidetable_store::{Store, StoreError};
 use url::Url;
 
 use crate::catalog::files::arrow_format::CheckedArrow;
+use crate::catalog::lost_list::lost_list;
 use crate::catalog::published::{ComparedFiles, PublishedTable, gone};
 use crate::catalog::unchanged::UnchangedFiles;
 use crate::error::{SqlError, external};
@@ -178,7 +179,13 @@ impl SchemaProvider for ExportsSchema {
                 let list = Published::load(self.listed.store.blobs().as_ref(), name).map_err(external)?;
                 self.open(&list, &list.parts.values().collect::<Vec<_>>())
             }
-            None => Ok(None),
+            None => {
+                let known = lists.iter().filter_map(|(_, list)| list.as_ref());
+                match lost_list(self.listed.store.blobs().as_ref(), known, name).map_err(external)? {
+                    Some(lost) => Err(external(lost)),
+                    None => Ok(None),
+                }
+            }
         }
     }
 

@@ -384,6 +384,24 @@ async fn wrong_options_are_refused() {
 }
 
 #[tokio::test]
+async fn files_ask_nothing_of_the_store() {
+    let world = world();
+    let session = world.session();
+    for query in [
+        "SELECT 1",
+        "SELECT * FROM 'a.csv', 'in/b', generate_series(1, 3)",
+        "SELECT * FROM read_csv('readings'), READ_JSON(['a', 'b']), read_parquet('*')",
+    ] {
+        assert!(!session.asks_store(query).unwrap(), "{query}");
+    }
+    for query in
+        ["SELECT * FROM T", "SELECT * FROM read_csv", "SELECT * FROM 'a.csv', cells.T", "SELECT * FROM \"T@1\""]
+    {
+        assert!(session.asks_store(query).unwrap(), "{query}");
+    }
+}
+
+#[tokio::test]
 async fn references_include_tables_of_views() {
     let world = world();
     let session = world.session();

@@ -1,11 +1,16 @@
-//! Files of Arrow IPC, read by DataFusion: their lengths are checked first, as it reserves as much memory as they say, and an
-//! error or a panic of its reader names the file.
+//! Files of Arrow IPC, read by DataFusion: their lengths are checked before each reader, as it reserves as much memory as they say, and
+//! an error or a panic of its reader names the file. So do columns that are others than those of the table, which it takes by their
+//! place.
 
 use std::collections::HashMap;
 use std::fmt::{self, Formatter};
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ipc::reader::{FileReader, StreamReader};
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -20,7 +25,9 @@ use datafusion::datasource::physical_plan::{
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::object_store::{GetResultPayload, ObjectMeta, ObjectStore, ObjectStoreExt};
+use datafusion::object_store::path::Path;
+use datafusion::object_store::{GetOptions, GetResultPayload, ObjectMeta, ObjectStore};
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
 use datafusion::physical_plan::ExecutionPlan;
@@ -28,6 +35,7 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::stream::{self, StreamExt};
 use tidetable_source::check_arrow_lengths;
 use tidetable_source::panics::catch;
+use tokio::task::spawn_blocking;
 
 use crate::error::{SqlError, external};
 
@@ -76,8 +84,8 @@ impl FileFormat for CheckedArrow {
         objects: &[ObjectMeta],
     ) -> Result<SchemaRef> {
         for object in objects {
-            if let GetResultPayload::File(_, path) = store.get(&object.location).await?.payload {
-                check_arrow_lengths(&path).map_err(|error| external(SqlError::File(error.into())))?;
+            if let Some(path) = local_path(store, &object.location).await? {
+                blocking(move || checked_lengths(&path)).await?;
             }
         }
         ArrowFormat.infer_schema(state, store, objects).await
@@ -121,7 +129,8 @@ impl FileSource for NamingSource {
         scan: &FileScanConfig,
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        Ok(Arc::new(NamingOpener { inner: self.inner.create_file_opener(store, scan, partition)? }))
+        let inner = self.inner.create_file_opener(Arc::clone(&store), scan, partition)?;
+        Ok(Arc::new(NamingOpener { inner, store, columns: Arc::clone(self.table_schema().file_schema()) }))
     }
 
     fn table_schema(&self) -> &TableSchema {
@@ -154,7 +163,11 @@ impl FileSource for NamingSource {
         self.inner.repartitioned(partitions, min_bytes, order, scan)
     }
 
+    /// Takes columns only: an error of another expression would be taken for one of the file.
     fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn FileSource>>> {
+        if !projection.iter().all(|projected| projected.expr.is::<Column>()) {
+            return Ok(None);
+        }
         let inner = self.inner.try_pushdown_projection(projection)?;
         Ok(inner.map(|inner| Arc::new(Self { inner }) as _))
     }
@@ -167,9 +180,12 @@ impl FileSource for NamingSource {
     }
 }
 
-/// Opens files whose errors name them.
+/// Opens files after a check; their errors name them.
 struct NamingOpener {
     inner: Arc<dyn FileOpener>,
+    store: Arc<dyn ObjectStore>,
+    /// The columns of the table, without those of partitions.
+    columns: SchemaRef,
 }
 
 impl fmt::Debug for NamingOpener {
@@ -180,10 +196,17 @@ impl fmt::Debug for NamingOpener {
 
 impl FileOpener for NamingOpener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
-        let path = format!("/{}", file.object_meta.location);
+        let location = file.object_meta.location.clone();
+        let path = format!("/{location}");
+        let (store, columns) = (Arc::clone(&self.store), Arc::clone(&self.columns));
         let mut opening = self.inner.open(file)?;
 
         Ok(Box::pin(async move {
+            // Before the reader, in each plan: a table that declares its columns is not asked for its schema.
+            if let Some(path) = local_path(&store, &location).await? {
+                blocking(move || checked_lengths(&path).and_then(|()| check_columns(&path, &columns))).await?;
+            }
+
             let opened = futures::future::poll_fn(|cx| match catch(|| opening.as_mut().poll(cx)) {
                 Ok(polled) => polled.map_err(|error| damaged(&path, error)),
                 Err(panicked) => std::task::Poll::Ready(Err(damaged_by(&path, panicked.message))),
@@ -199,15 +222,78 @@ impl FileOpener for NamingOpener {
     }
 }
 
+/// The path of a file on this machine; `None` for objects of buckets, which are read into memory as they are.
+async fn local_path(store: &Arc<dyn ObjectStore>, location: &Path) -> Result<Option<PathBuf>> {
+    let found = store.get_opts(location, GetOptions { head: true, ..GetOptions::default() }).await?;
+    match found.payload {
+        GetResultPayload::File(_, path) => Ok(Some(path)),
+        GetResultPayload::Stream(_) => Ok(None),
+    }
+}
+
+/// Reads a file on a thread for blocking work.
+async fn blocking(check: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
+    spawn_blocking(check).await.unwrap_or_else(|error| Err(DataFusionError::ExecutionJoin(Box::new(error))))
+}
+
+fn checked_lengths(path: &std::path::Path) -> Result<()> {
+    check_arrow_lengths(path).map_err(|error| external(SqlError::File(error.into())))
+}
+
+/// Checks that a file, whose lengths were checked, has the columns of a table at their places. It may lack some: that is found where
+/// they are read.
+fn check_columns(path: &std::path::Path, columns: &Schema) -> Result<()> {
+    let name = path.display().to_string();
+    let found = match catch(|| schema_of(path)) {
+        Ok(found) => found.map_err(|error| damaged(&name, error.into()))?,
+        Err(panicked) => return Err(damaged_by(&name, panicked.message)),
+    };
+
+    for (at, (wanted, found_here)) in columns.fields().iter().zip(found.fields()).enumerate() {
+        let problem = match found.index_of(wanted.name()) {
+            Ok(elsewhere) if elsewhere != at => format!("column {} is at place {}", wanted.name(), elsewhere + 1),
+            _ if !wanted.data_type().equals_datatype(found_here.data_type()) => {
+                format!("column {} is {}", wanted.name(), found_here.data_type())
+            }
+            _ => continue,
+        };
+        let wanted = format!("{problem}, where the table has {} of type {}", wanted.name(), wanted.data_type());
+        return Err(other_columns(&name, wanted));
+    }
+    Ok(())
+}
+
+/// The columns of a file, or of a stream.
+fn schema_of(path: &std::path::Path) -> Result<SchemaRef, ArrowError> {
+    match FileReader::try_new(File::open(path)?, None) {
+        Ok(reader) => Ok(reader.schema()),
+        Err(_) => Ok(StreamReader::try_new(File::open(path)?, None)?.schema()),
+    }
+}
+
 /// An error of the reader, with the file; those of others, such as of memory, as they are.
 fn damaged(path: &str, error: DataFusionError) -> DataFusionError {
     match error.find_root() {
+        DataFusionError::ArrowError(cause, _) if is_of_table(cause) => other_columns(path, cause.to_string()),
         DataFusionError::ArrowError(cause, _) => damaged_by(path, cause.to_string()),
         DataFusionError::IoError(cause) => damaged_by(path, cause.to_string()),
         _ => error,
     }
 }
 
+/// Whether a sound file may cause the error, because the table declares other columns: fewer, or none that are null.
+fn is_of_table(error: &ArrowError) -> bool {
+    match error {
+        ArrowError::SchemaError(_) => true,
+        ArrowError::InvalidArgumentError(said) => said.contains("declared as non-nullable"),
+        _ => false,
+    }
+}
+
 fn damaged_by(path: &str, problem: String) -> DataFusionError {
     external(SqlError::DamagedFile { path: path.to_owned(), problem })
+}
+
+fn other_columns(path: &str, problem: String) -> DataFusionError {
+    external(SqlError::OtherColumns { path: path.to_owned(), problem })
 }

@@ -22,10 +22,10 @@ use tidetable_upstream::directory_patterns::{files_of, is_pattern};
 use url::Url;
 
 use crate::catalog::external::{existing_files, is_missing, local};
-use crate::catalog::files::plain_files::{PLAIN, PlainFiles, plain_url};
+use crate::catalog::files::plain_files::{PLAIN, PlainFiles, Reading, name_of};
 use crate::catalog::files::text_form::TextForm;
 use crate::error::{SqlError, external};
-use crate::syntax::rewrite::file_functions::{FileFormat, FileFunction};
+use crate::syntax::rewrite::file_functions::{FileFormat, FileFunction, is_call};
 
 /// Makes tables of paths and file functions, with the settings of a session.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl FileTables {
         }
         if is_pattern(&name) {
             // DataFusion takes a pattern that matches nothing for a table without columns.
-            matched_files(&existing_files(std::slice::from_ref(&name)).map_err(external)?)?;
+            matched_files(&existing_files(std::slice::from_ref(&name)).map_err(external)?, None)?;
         }
         if let Some(table) = self.urls.try_new(&name).await? {
             return Ok(Some(table));
@@ -81,7 +81,8 @@ impl FileTables {
             return Err(DataFusionError::Internal("the session of a file function has ended".to_owned()));
         };
         let locations = existing_files(&function.paths).map_err(external)?;
-        let files = matched_files(&locations)?;
+        let text = function.format.text();
+        let files = matched_files(&locations, text)?;
         let form = TextForm::find(function, &files)?;
 
         let declared = DFParser::parse_sql(&declaration(function.format, &form))?;
@@ -93,23 +94,13 @@ impl FileTables {
             return Err(DataFusionError::Internal("a file function declares no table".to_owned()));
         };
 
-        asked.locations = match form.is_encoded {
-            true => self.plain_locations(&files, form.skipped_lines)?,
-            false => locations,
+        asked.locations = match text {
+            Some(format) if form.is_encoded || has_other_endings(&locations, &files, format) => {
+                plain_locations(&locations, Reading { format, skipped_lines: form.skipped_lines })?
+            }
+            _ => locations,
         };
         ListingTableFactory::new().create(&state, &asked).await
-    }
-
-    /// The URLs of files that are read as plain text.
-    fn plain_locations(&self, files: &[PathBuf], skipped_lines: u64) -> Result<Vec<String>> {
-        let mut urls = Vec::with_capacity(files.len());
-        for file in files {
-            if skipped_lines > 0 {
-                self.plain.skip_lines(std::path::absolute(file)?, skipped_lines);
-            }
-            urls.push(plain_url(file)?);
-        }
-        Ok(urls)
     }
 
     fn state(&self) -> Option<SessionState> {
@@ -118,36 +109,74 @@ impl FileTables {
     }
 }
 
+/// Whether the name of a table is one that a session looks for among files, and not in its store.
+pub(crate) fn is_file(name: &str) -> bool {
+    is_call(name) || is_path(name)
+}
+
 /// Whether the name of an unknown table looks like one of a file: with a directory, an ending, or a wildcard.
 fn is_path(name: &str) -> bool {
     let has_ending = Path::new(name).extension().is_some_and(|ending| ending.len() <= 8);
     name.contains('/') || is_pattern(name) || has_ending
 }
 
-/// The format of the text that a path or a pattern names by its ending; `None` for other files and for directories.
+/// The format of the text that a path or a pattern names by its ending, or a directory by that of its first file; `None` for other
+/// files.
 fn text_format(name: &str) -> Option<FileFormat> {
-    let format = match Format::of_name(name)? {
-        Format::Csv => FileFormat::Csv,
-        Format::Json => FileFormat::Json,
-        _ => return None,
+    let found = match Path::new(name).is_dir() {
+        true => files_of(name).iter().find_map(|file| Format::of_name(&file.to_string_lossy())),
+        false => Format::of_name(name),
     };
-    (!Path::new(name).is_dir()).then_some(format)
+    match found? {
+        Format::Csv => Some(FileFormat::Csv),
+        Format::Json => Some(FileFormat::Json),
+        _ => None,
+    }
 }
 
-/// The files that locations name, in their order.
+/// The files that locations name, in their order; of directories those of the format `text`, if one is given.
 ///
 /// # Errors
-/// If a pattern matches none.
-fn matched_files(locations: &[String]) -> Result<Vec<PathBuf>> {
+/// If a pattern matches none, or a directory has none.
+fn matched_files(locations: &[String], text: Option<Format>) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for location in locations {
-        let found = files_of(location);
-        if found.is_empty() && is_pattern(location) {
-            return Err(external(SqlError::ExternalMissing { location: location.clone() }));
+        let mut found = files_of(location);
+        let of_directory = text.filter(|_| Path::new(location).is_dir());
+        if let Some(format) = of_directory {
+            found.retain(|file| Format::of_name(&file.to_string_lossy()) == Some(format));
+        }
+        if found.is_empty() && (is_pattern(location) || of_directory.is_some()) {
+            let location = match of_directory {
+                Some(format) => format!("{}/*.{}", location.trim_end_matches('/'), name_of(format)),
+                None => location.clone(),
+            };
+            return Err(external(SqlError::ExternalMissing { location }));
         }
         files.extend(found);
     }
     Ok(files)
+}
+
+/// Whether directories hold files of a format whose names do not end in its name: DataFusion reads no others of a directory.
+fn has_other_endings(locations: &[String], files: &[PathBuf], format: Format) -> bool {
+    locations.iter().any(|location| Path::new(location).is_dir())
+        && files.iter().any(|file| file.extension().is_none_or(|found| found != name_of(format)))
+}
+
+/// The URLs of files that are read as plain text. Directories keep theirs, as the columns of their partitions are found by it.
+fn plain_locations(locations: &[String], reading: Reading) -> Result<Vec<String>> {
+    let mut urls = Vec::with_capacity(locations.len());
+    for location in locations {
+        let files = match Path::new(location).is_dir() {
+            true => vec![PathBuf::from(location)],
+            false => files_of(location),
+        };
+        for file in files {
+            urls.push(reading.url(&file)?);
+        }
+    }
+    Ok(urls)
 }
 
 /// The declaration of an external table over files, but for their paths.

@@ -24,7 +24,7 @@ pub(crate) struct TextForm {
 }
 
 impl TextForm {
-    /// Finds the form of `files` in the first of them.
+    /// Finds the form of `files` in the first of them; the others may be compressed or begin with a mark where it does not.
     ///
     /// # Errors
     /// If that cannot be read, or is no text of its format.
@@ -36,8 +36,7 @@ impl TextForm {
             (FileFormat::Json, Some(first)) => of_json(first)?,
             _ => Self::default(),
         };
-        let is_compressed = |file: &PathBuf| Format::is_compressed_name(&file.to_string_lossy());
-        form.is_encoded |= is_text && (form.skipped_lines > 0 || files.iter().any(is_compressed));
+        form.is_encoded = is_text && (form.skipped_lines > 0 || files.iter().any(|file| is_encoded(file)));
         Ok(form)
     }
 }
@@ -58,8 +57,7 @@ fn of_csv(function: &FileFunction, first: Option<&Path>) -> Result<TextForm> {
     ];
     let bytes = [("format.quote", found.quote), ("format.escape", found.escape), ("format.comment", found.comment)];
     options.extend(bytes.into_iter().filter_map(|(name, byte)| Some((name, byte?.to_string()))));
-    let is_encoded = first.is_some_and(starts_with_mark);
-    Ok(TextForm { options, skipped_lines: found.skip, is_encoded })
+    Ok(TextForm { options, skipped_lines: found.skip, is_encoded: false })
 }
 
 /// JSON is lines with an object each, or an array of objects.
@@ -67,7 +65,12 @@ fn of_json(first: &Path) -> Result<TextForm> {
     let content = PlainContent::open(first).map_err(failed)?;
     let is_array = content.at_hand().trim_ascii_start().starts_with(b"[");
     let options = vec![("format.newline_delimited", (!is_array).to_string())];
-    Ok(TextForm { options, is_encoded: starts_with_mark(first), ..TextForm::default() })
+    Ok(TextForm { options, ..TextForm::default() })
+}
+
+/// Whether the bytes of a file are something else than its text.
+fn is_encoded(file: &Path) -> bool {
+    Format::is_compressed_name(&file.to_string_lossy()) || starts_with_mark(file)
 }
 
 fn starts_with_mark(path: &Path) -> bool {

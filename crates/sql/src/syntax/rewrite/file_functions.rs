@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     TableFunctionArgs, Value, ValueWithSpan,
 };
 use datafusion::sql::sqlparser::parser::Parser;
+use tidetable_source::Format;
 
 use crate::error::{SqlError, external};
 use crate::syntax::dialect::TidetableDialect;
@@ -18,6 +19,17 @@ pub(crate) enum FileFormat {
     Csv,
     Parquet,
     Json,
+}
+
+impl FileFormat {
+    /// The format of text that it is; `None` for Parquet.
+    pub(crate) fn text(self) -> Option<Format> {
+        match self {
+            Self::Csv => Some(Format::Csv),
+            Self::Json => Some(Format::Json),
+            Self::Parquet => None,
+        }
+    }
 }
 
 /// Functions by name, also under the names that DuckDB has for them.
@@ -62,6 +74,14 @@ fn format_of(name: &ObjectName) -> Option<FileFormat> {
     FUNCTIONS.iter().find(|(known, _)| name.value.eq_ignore_ascii_case(known)).map(|(_, format)| *format)
 }
 
+/// Whether the name of a table stands for a call of a function that reads files, with whatever arguments.
+pub(crate) fn is_call(table: &str) -> bool {
+    FUNCTIONS.iter().any(|(name, _)| {
+        let (start, rest) = table.split_at_checked(name.len()).unwrap_or_default();
+        start.eq_ignore_ascii_case(name) && rest.starts_with('(')
+    })
+}
+
 impl FileFunction {
     /// A call that reads the files at `path`, a path or a pattern, and is given nothing else.
     pub(crate) fn of_path(format: FileFormat, path: String) -> Self {
@@ -73,11 +93,7 @@ impl FileFunction {
     /// # Errors
     /// If the call has other arguments than paths and known options.
     pub(crate) fn parse(text: &str) -> Result<Option<Self>> {
-        let is_call = FUNCTIONS.iter().any(|(name, _)| {
-            let (start, rest) = text.split_at_checked(name.len()).unwrap_or_default();
-            start.eq_ignore_ascii_case(name) && rest.starts_with('(')
-        });
-        if !is_call {
+        if !is_call(text) {
             return Ok(None);
         }
         let parsed =
