@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
 use crate::harness::Project;
-use crate::harness::inputs::{assert_same_as_fresh, assert_up_to_date, contents, put, rename};
+use crate::harness::inputs::{append, assert_same_as_fresh, assert_up_to_date, contents, lines, put, rename};
 
 /// A job of sums: rows by name, day by day in windows of `window`.
 fn sums(files: &str, window: &str) -> Project {
@@ -408,5 +408,61 @@ fn files_without_rows_are_no_copies_of_each_other() {
     assert_eq!(contents(&project), "x#01=1");
     put(&project, "in/a.csv", &[("x", 2, 2)]);
     project.ok(&["run", "j"]);
+    assert_eq!(contents(&project), "x#01=1 x#02=2");
+}
+
+/// Writes a packed copy of a file, and removes the file.
+fn pack_in_place(project: &Project, path: &str) {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut gzip, project.read(path).as_bytes()).unwrap();
+    project.write(&format!("{path}.gz"), gzip.finish().unwrap());
+    fs::remove_file(project.path(path)).unwrap();
+}
+
+#[test]
+fn an_input_that_is_packed_keeps_its_place() {
+    let project = sums("\"in/*.csv*\"", "day");
+    let cells = project.read("jobs/j/job.toml").replace("kind = \"sum\"\n", "");
+    project.write("jobs/j/job.toml", cells);
+    put(&project, "in/1.csv", &[("x", 1, 1), ("x", 2, 2)]);
+    put(&project, "in/2.csv", &[("y", 1, 1)]);
+    project.ok(&["run", "j"]);
+    put(&project, "in/3.csv", &[("x", 1, 9), ("y", 1, 9)]);
+    project.ok(&["run", "j"]);
+
+    // Its rows come again with none of the correction's places.
+    pack_in_place(&project, "in/1.csv");
+    let planned = project.ok(&["plan", "j"]);
+    assert!(planned.contains("in/1.csv.gz"), "{planned}");
+    project.ok(&["run", "j"]);
+    assert_eq!(contents(&project), "x#01=9 x#02=2 y#01=9");
+    assert_up_to_date(&project);
+    let touched = fs::read(project.path("in/1.csv.gz")).unwrap();
+    project.write("in/1.csv.gz", touched);
+    project.ok(&["run", "j"]);
+    assert_eq!(contents(&project), "x#01=9 x#02=2 y#01=9");
+
+    // It grew after it was loaded, and was packed then.
+    append(&project, "in/2.csv", &lines(&[("y", 2, 2), ("y", 3, 3)]));
+    pack_in_place(&project, "in/2.csv");
+    project.ok(&["run", "j"]);
+    assert_eq!(contents(&project), "x#01=9 x#02=2 y#01=9 y#02=2 y#03=3");
+    assert_same_as_fresh(&project);
+
+    // A window that is rebuilt is read from the packed files.
+    put(&project, "in/3.csv", &[("x", 1, 8)]);
+    project.ok(&["run", "j"]);
+    assert_eq!(contents(&project), "x#01=8 x#02=2 y#01=1 y#02=2 y#03=3");
+}
+
+#[test]
+fn other_content_behind_a_packed_name_is_a_new_input() {
+    let project = sums("\"in/*.csv*\"", "day");
+    put(&project, "in/1.csv", &[("x", 1, 1)]);
+    project.ok(&["run", "j"]);
+    put(&project, "in/1.csv", &[("x", 2, 2)]);
+    pack_in_place(&project, "in/1.csv");
+    let said = project.messages(&["run", "j"]);
+    assert!(said.contains("in/1.csv is gone"), "{said}");
     assert_eq!(contents(&project), "x#01=1 x#02=2");
 }

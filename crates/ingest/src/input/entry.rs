@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 use std::sync::Arc;
 
-use tidetable_source::{ContentHash, Growth, HeldContent, InputFile, SourceError};
+use tidetable_source::{ContentHash, Format, Growth, HeldContent, InputFile, PackedContent, SourceError};
 use tidetable_store::version::Input;
 use tidetable_store::version::InputName;
+
+use crate::input::plan::PackedContentOf;
 
 /// What makes files hold equal rows: their content, and the values that folders give to columns.
 pub(super) type Identity = (ContentHash, String);
@@ -32,6 +34,8 @@ pub(super) struct Entry<'a> {
     pub(super) renamed: Option<String>,
     /// Its growth, if it was renamed and has grown.
     pub(super) growth: Option<Growth>,
+    /// What its file holds, if it was packed.
+    pub(super) packed: Option<PackedContent>,
 }
 
 /// Content as a version records it: what a file must be like to count as unchanged.
@@ -229,6 +233,53 @@ impl Gone {
     pub(super) fn take(&mut self, identity: &Identity) -> Option<usize> {
         self.0.get_mut(identity)?.pop().map(|place| place.index)
     }
+}
+
+/// Vanished inputs with rows, which may have been packed, by the names of their files.
+pub(super) struct Packable(HashMap<String, Vec<usize>>);
+
+impl Packable {
+    pub(super) fn new(entries: &[Entry<'_>]) -> Self {
+        let mut packable: HashMap<String, Vec<usize>> = HashMap::new();
+        for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.file.is_none()) {
+            if entry.held.is_some_and(|held| held.read > 0) && entry.content.is_some() {
+                packable.entry(file_name(&entry.path).to_owned()).or_default().push(index);
+            }
+        }
+        Self(packable)
+    }
+
+    /// The input that became the packed file `unnamed`, with what that holds of it. Of equal contents the one seen first.
+    pub(super) fn find(
+        &self,
+        unnamed: &Unnamed,
+        entries: &[Entry<'_>],
+        content: &PackedContentOf<'_>,
+    ) -> Result<Option<(usize, PackedContent)>, SourceError> {
+        let name = Format::name_unpacked(file_name(&unnamed.file.path));
+        let Some(named_so) = name.and_then(|name| self.0.get(name)) else { return Ok(None) };
+
+        let mut candidates = Vec::new();
+        for index in named_so {
+            let entry = &entries[*index];
+            if let Some(held) = entry.held.filter(|_| entry.file.is_none() && entry.folder == unnamed.folder) {
+                candidates.push((*index, entry.input_seqno, held.content()));
+            }
+        }
+        if candidates.is_empty() {
+            return Ok(None);
+        }
+
+        let contents: Vec<HeldContent> = candidates.iter().map(|(_, _, content)| content.clone()).collect();
+        let Some(found) = content(&unnamed.file, &contents)? else { return Ok(None) };
+        let loaded = candidates.iter().filter(|(_, _, content)| content.hash == found.loaded);
+        Ok(loaded.min_by_key(|(_, input_seqno, _)| *input_seqno).map(|(index, ..)| (*index, found)))
+    }
+}
+
+/// The last part of a path.
+fn file_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 /// A file whose name is unseen: it may be new, a copy, or renamed.

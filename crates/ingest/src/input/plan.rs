@@ -4,7 +4,8 @@
 //! sequence number of the names that hold it now; the others are copies, and one of them takes over when that name
 //! changes or vanishes. A vanished name keeps its rows while no other name holds its content. If an unseen name does,
 //! the input was renamed, and the new name replaces the old one. If the content of an unseen name begins with the whole
-//! content of a vanished input, that input was renamed and has grown.
+//! content of a vanished input, that input was renamed and has grown. If an unseen name is that of a vanished input behind
+//! which a compression ends it, and its content begins with that of the input, the input was packed: it keeps its place.
 //!
 //! An input that had rows and has none now (truncated, or cut to its header) counts as vanished: nothing is removed because a
 //! file was emptied. Files without rows are no copies of each other.
@@ -13,10 +14,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use tidetable_source::{ContentHash, Growth, HeldContent, InputFile, ReaderVersion, SourceError};
+use tidetable_source::{ContentHash, Growth, HeldContent, InputFile, PackedContent, ReaderVersion, SourceError};
 use tidetable_store::version::{Input, InputContent, InputName, Version};
 
-use crate::input::entry::{Carriers, Entry, Gone, Identity, Outgrown, Sizes, Unnamed};
+use crate::input::entry::{Carriers, Entry, Gone, Identity, Outgrown, Packable, Sizes, Unnamed};
 
 /// An input that has grown: its loaded rows stay, new rows are appended.
 #[derive(Debug, Clone)]
@@ -36,7 +37,8 @@ pub struct Grown {
 pub struct InputPlan {
     /// Unseen inputs, each with its new sequence number. For a rebuilt table: all inputs.
     pub new: Vec<(u64, InputFile)>,
-    /// Same path, other content: the file now, and the input as recorded.
+    /// Same path, other content: the file now, and the input as recorded. Its record has the old path if the file has grown and
+    /// was packed.
     pub changed: Vec<(InputFile, Input)>,
     /// As `changed`, but loaded rows stay: files whose old content is a prefix of the new, and inputs that the caller
     /// adds because it knows more.
@@ -77,6 +79,9 @@ pub struct InputPlan {
 /// Detects growth of a file since its content was one of those given: the longest that is a prefix of what it holds now.
 pub type GrowthOf<'a> = dyn Fn(&InputFile, &[HeldContent]) -> Result<Option<Growth>, SourceError> + 'a;
 
+/// Finds the longest of some contents with which the unpacked bytes of a file begin.
+pub type PackedContentOf<'a> = dyn Fn(&InputFile, &[HeldContent]) -> Result<Option<PackedContent>, SourceError> + 'a;
+
 /// Whether a file has rows now, for files that may have lost all they had.
 pub type HoldsRows<'a> = dyn Fn(&InputFile) -> Result<bool, SourceError> + 'a;
 
@@ -89,6 +94,8 @@ pub struct InputPlanOptions<'a> {
     pub wants: &'a dyn Fn(&InputFile) -> bool,
     /// Called for files that are larger than before, and unseen files that are larger than a vanished input.
     pub growth: &'a GrowthOf<'a>,
+    /// Called for unseen files that have the name of a vanished input and the ending of a compression.
+    pub packed_content: &'a PackedContentOf<'a>,
     /// Called for files with other content than before, and unseen files with the content of others.
     pub holds_rows: &'a HoldsRows<'a>,
     /// Values that the folders of a path give to columns, as one text; empty for none. Files of equal content hold equal rows
@@ -105,6 +112,7 @@ impl Default for InputPlanOptions<'_> {
             without: &|_| false,
             wants: &|_| true,
             growth,
+            packed_content: &|_, _| Ok(None),
             holds_rows,
             folder_values: &|_| String::new(),
             rebuild: false,
@@ -152,13 +160,15 @@ impl InputPlan {
 
     /// Plans an input whose rows the table shall hold.
     fn carry(&mut self, entry: Entry<'_>, options: InputPlanOptions<'_>) -> Result<(), SourceError> {
-        let Entry { input_seqno, file: Some(mut file), held, content, renamed, growth, .. } = entry else {
+        let Entry { input_seqno, file: Some(mut file), held, content, renamed, growth, packed, .. } = entry else {
             return Ok(());
         };
+        let packed = packed.filter(|packed| packed.is_whole && content == Some(packed.packed));
         match held {
             _ if options.rebuild => self.new.push((input_seqno, file)),
-            Some(held) if content == Some(held.hash) => {
-                let record = self.restate(&file, held, renamed.is_some());
+            Some(held) if packed.is_some() || content == Some(held.hash) => {
+                let hash = packed.map_or(held.hash, |packed| packed.packed);
+                let record = self.restate(&file, held, hash, renamed.is_some());
                 self.renamed.extend(renamed.map(|before| (before, file.path.clone())));
                 held.keep_rules(&mut file);
                 self.unchanged.push((file, record));
@@ -171,12 +181,13 @@ impl InputPlan {
     }
 
     /// The record for the next version of an input with unchanged content. Notes it if it differs from that of this one.
-    fn restate(&mut self, file: &InputFile, held: &Arc<Input>, is_renamed: bool) -> Arc<Input> {
+    fn restate(&mut self, file: &InputFile, held: &Arc<Input>, hash: ContentHash, is_renamed: bool) -> Arc<Input> {
         let mut record = Arc::clone(held);
         let has_other_version = !is_of_version(file, &held.version);
         if has_other_version || is_renamed {
             let stated = Arc::make_mut(&mut record);
             stated.path.clone_from(&file.path);
+            (stated.size, stated.hash) = (file.size, hash);
             if has_other_version {
                 stated.version.clone_from(&file.version);
             }
@@ -455,6 +466,7 @@ impl<'a> Comparison<'a, '_> {
     /// are wanted.
     fn rename(&mut self, fresh: Vec<InputFile>, sizes: &Sizes) -> Result<Vec<Unnamed>, SourceError> {
         let mut gone = Gone::new(&self.entries);
+        let packable = Packable::new(&self.entries);
         let mut known: HashSet<Identity> = self.entries.iter().filter_map(Entry::identity).collect();
         let mut unnamed = Vec::new();
         for file in fresh {
@@ -473,6 +485,10 @@ impl<'a> Comparison<'a, '_> {
             known.extend(identity.clone());
             if let Some(index) = identity.and_then(|identity| gone.take(&identity)) {
                 self.plan.forgotten.push(self.entries[index].rename(fresh.file));
+            } else if let Some((index, packed)) = packable.find(&fresh, &self.entries, self.options.packed_content)? {
+                let entry = &mut self.entries[index];
+                self.plan.forgotten.push(entry.rename(fresh.file));
+                (entry.content, entry.packed) = (Some(packed.packed), Some(packed));
             } else if is_wanted {
                 unnamed.push(fresh);
             }

@@ -102,9 +102,15 @@ impl Format {
         plain.ends_with(".json")
     }
 
+    /// The name of a compressed file before it was compressed: without `.gz`, `.zst` or `.zip`, in any case. `None` for others.
+    pub fn name_unpacked(name: &str) -> Option<&str> {
+        let compression = Compression::of_name(&name.to_ascii_lowercase())?;
+        name.get(..name.len() - compression.ending.len())
+    }
+
     /// Whether a name ends as that of a compressed file does: `.gz`, `.zst` or `.zip`, in any case.
     pub fn is_compressed_name(name: &str) -> bool {
-        Compression::of_name(&name.to_ascii_lowercase()).is_some()
+        Self::name_unpacked(name).is_some()
     }
 
     /// The usual ending of the names of its files, with its point.
@@ -155,6 +161,7 @@ mod tests {
         }
         assert_eq!((Format::stem("a*.CSV.gz"), Format::stem("x.v2.parquet")), (Some("a*"), Some("x.v2")));
         assert_eq!(Format::stem("*.{csv,txt}"), None);
+        assert_eq!(Format::name_unpacked("a.CSV.GZ"), Some("a.CSV"));
         assert!(Format::is_compressed_name("a.CSV.GZ") && !Format::is_compressed_name("a.csv"));
         assert!(Format::endings().ends_with(" or .avro"));
     }

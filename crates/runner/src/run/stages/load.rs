@@ -1,6 +1,5 @@
 //! The load stage: loads the inputs of each source into its tables, reading each input once.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tidetable_ingest::Loader;
@@ -12,8 +11,7 @@ use tidetable_job::{Job, Source, Table, TableInput, several};
 use tidetable_layout::time::window_name;
 use tidetable_record::{Added, InputRecord, InputState, LoadRecord, OwedRecord, OwingInput, Seen};
 use tidetable_source::{
-    ContentHash, DiscoveredFiles, Growth, HeldContent, InputFile, PulledDirectory, SourceError, SourceSpec, Storage,
-    Unread, folder_values,
+    ContentHash, DiscoveredFiles, InputFile, PulledDirectory, SourceError, SourceSpec, Storage, Unread, folder_values,
 };
 use tidetable_store::version::TableIdentity;
 use tidetable_store::{Ids, Input, Store, StoreError, Table as StoredTable, Version, VersionEdit};
@@ -24,6 +22,7 @@ use crate::observe::{Event, Observer, Unit};
 use crate::options::run_options::RunOptions;
 use crate::options::without::{Without, options_for, some};
 use crate::run::context::Run;
+use crate::run::stages::looks::Looks;
 use crate::run::stages::owner::identity_of;
 use crate::run::stages::pulled;
 use crate::run::stages::unfinished::{as_before, hash_before};
@@ -33,9 +32,6 @@ use crate::units::load::CarriedLoad;
 use crate::units::tally::Tally;
 use crate::units::wire::{JobReference, Unit as WorkUnit, Work};
 use crate::units::work::LoadFrom;
-
-/// Growth of inputs found so far, by path and the contents it may have grown from.
-type KnownGrowth = HashMap<(String, Vec<HeldContent>), Option<Growth>>;
 
 /// A load that is complete except for its commit.
 pub(crate) struct Pending {
@@ -176,8 +172,7 @@ impl<'a> LoadStage<'a> {
         let DiscoveredFiles { files, unmatched, pulled, unread, .. } = found;
         let mut planned = Vec::with_capacity(tables.len());
         let mut hashes: HashMap<String, ContentHash> = HashMap::new();
-        let growths: RefCell<KnownGrowth> = RefCell::default();
-        let with_rows: RefCell<HashMap<String, bool>> = RefCell::default();
+        let looks = Looks::new(self.storage, &source.spec);
         let last = tables.len().saturating_sub(1);
         let mut files = Some(files);
         let given_up = Without::new(&self.options.without);
@@ -197,37 +192,14 @@ impl<'a> LoadStage<'a> {
             // read: a window is built from all its inputs in their current state.
             let days = self.options.days.as_ref().filter(|_| base.reset.is_none());
             let wants = |file: &InputFile| days.is_none_or(|days| file.day.is_none_or(|day| days.contains(&day)));
-            let growth = |file: &InputFile, held: &[HeldContent]| {
-                let known = growths.borrow().get(&(file.path.clone(), held.to_vec())).copied();
-                known.map_or_else(
-                    || {
-                        let growth = self.storage.growth(&source.spec, file, held)?;
-                        growths.borrow_mut().insert((file.path.clone(), held.to_vec()), growth);
-                        Ok(growth)
-                    },
-                    Ok,
-                )
-            };
-            let holds_rows = |file: &InputFile| {
-                let known = with_rows.borrow().get(&file.path).copied();
-                known.map_or_else(
-                    || {
-                        let holds = self.holds_rows(&source.spec, file)?;
-                        with_rows.borrow_mut().insert(file.path.clone(), holds);
-                        Ok(holds)
-                    },
-                    Ok,
-                )
-            };
-            let folder_values = |path: &str| folder_values(&source.spec, path);
-            let rebuild = base.reset.is_some();
             let looking = InputPlanOptions {
                 without: &without,
                 wants: &wants,
-                growth: &growth,
-                holds_rows: &holds_rows,
-                folder_values: &folder_values,
-                rebuild,
+                growth: &|file, held| looks.growth(file, held),
+                packed_content: &|file, held| looks.packed_content(file, held),
+                holds_rows: &|file| looks.holds_rows(file),
+                folder_values: &|path| folder_values(&source.spec, path),
+                rebuild: base.reset.is_some(),
             };
             let found = if at == last { files.take() } else { files.clone() };
             let found = as_before(found.unwrap_or_default(), &self.unfinished, base.known());
@@ -245,15 +217,6 @@ impl<'a> LoadStage<'a> {
             planned.push(Planned { table, stored, base, plan });
         }
         Ok(PlannedSource { source, tables: planned, unmatched, pulled, unread, undeclared_keys })
-    }
-
-    /// Whether a file has rows. A file whose rows cannot be read counts as one with rows: loading it tells what is wrong.
-    fn holds_rows(&self, source: &SourceSpec, file: &InputFile) -> Result<bool, SourceError> {
-        match self.storage.holds_rows(source, file) {
-            Err(error @ (SourceError::Io { .. } | SourceError::Store { .. })) => Err(error),
-            Err(_) => Ok(true),
-            holds => holds,
-        }
     }
 
     /// Loads what was planned, without committing, in the order of the job file.

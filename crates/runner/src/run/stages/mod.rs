@@ -4,6 +4,7 @@ pub(crate) mod allowed;
 pub(crate) mod derived;
 pub(crate) mod exports;
 pub(crate) mod load;
+mod looks;
 pub(crate) mod owner;
 pub(crate) mod pulled;
 pub(crate) mod push;
