@@ -84,7 +84,7 @@ pub enum SourceError {
     #[error("{url}: {source}; check the address and the settings in `storage`")]
     StoreSettings { url: String, source: StoreError },
     /// A declared column that the file does not have.
-    #[error("{path}: no column {column:?}; the file has {}{}", names(header), did_you_mean(hint.as_deref()))]
+    #[error("{path}: no column {column:?}; the file has {}{}", names(header), way_to_column(column, header, hint.as_deref()))]
     MissingColumn {
         path: String,
         column: String,
@@ -253,11 +253,27 @@ fn advice(error: &BucketError) -> &'static str {
     }
 }
 
-fn did_you_mean(hint: Option<&str>) -> String {
-    hint.map_or_else(
-        || "; correct `columns` or the file; with schema = \"evolve\" it is null there".to_owned(),
-        |hint| format!("; did you mean {hint:?}?"),
-    )
+/// What to do about a column that a file lacks.
+fn way_to_column(column: &str, header: &[String], hint: Option<&str>) -> String {
+    if let Some(delimiter) = other_delimiter(column, header) {
+        return format!(
+            "; its delimiter is {delimiter:?}: set csv.delimiter, or read such files by a source of their own"
+        );
+    }
+    match hint {
+        Some(hint) => format!("; did you mean {hint:?}?"),
+        None => "; correct `columns` or the file; with schema = \"evolve\" it is null there".to_owned(),
+    }
+}
+
+/// The delimiter by which the only name of a header would be several, `column` among them.
+fn other_delimiter(column: &str, header: &[String]) -> Option<char> {
+    let [header] = header else { return None };
+    let has_column = |delimiter: &char| {
+        let mut names = header.split(*delimiter).map(|name| name.trim().trim_matches('"'));
+        header.contains(*delimiter) && names.any(|name| name == column)
+    };
+    [',', ';', '\t', '|'].into_iter().find(has_column)
 }
 
 /// The name in `header` that `wanted` is most likely a typo of.

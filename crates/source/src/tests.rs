@@ -209,6 +209,11 @@ fn empty_files_have_no_rows_and_headers_are_checked() {
         far.to_string().ends_with("correct `columns` or the file; with schema = \"evolve\" it is null there"),
         "{far}"
     );
+    for delimiter in [';', '\t', '|'] {
+        let header = format!("meter{delimiter}\"ts\"{delimiter}kwh\n");
+        let other = read_named("a.csv", header.as_bytes(), &spec()).err().unwrap().to_string();
+        assert!(other.contains(&format!("its delimiter is {delimiter:?}: set csv.delimiter")), "{other}");
+    }
     let twice = read_named("a.csv", b"meter,ts,kwh,ts\n", &spec()).err().unwrap();
     assert!(matches!(twice, SourceError::DuplicateColumn { .. }));
     assert!(matches!(read_named("a.csv", b"meter,\"ts\n", &spec()), Err(SourceError::HeaderQuote { .. })));

@@ -69,7 +69,9 @@ fn statement(editor: &mut Editor<Words<'_>, FileHistory>) -> Result<Option<Strin
         if text.is_empty() && line.trim().is_empty() {
             return Ok(None);
         }
-        if text.is_empty() && word(&line).is_some() {
+        // A statement that is not complete is left by \q, as in psql; words such as quit may be part of it.
+        let leaves = line.trim_start().starts_with('\\') && matches!(word(&line), Some(Word::Quit));
+        if leaves || (text.is_empty() && word(&line).is_some()) {
             return Ok(Some(line));
         }
         text.push_str(&line);
