@@ -85,6 +85,13 @@ fn status_reports_ages_gaps_and_killed_runs() {
     let said = project.fails(1, &["status", "j", "--now", "2020-01-06T02:00:01Z", "--fresh", "26h"]);
     assert!(said.contains("j (newest day ended 1d 2h ago) is stale: older than 1d 2h"), "{said}");
     assert!(project.fails(2, &["status", "other"]).contains("unknown job other"));
+    // One that is run once is stale for ever, unless the others are named.
+    project.write("jobs/once/job.toml", project.read("jobs/j/job.toml").replacen("\"j\"", "\"once\"", 1));
+    project.ok(&[&["status", "j"][..], &at].concat());
+    let said = project.fails(1, &[&["status", "j", "once"][..], &at].concat());
+    assert!(said.contains("once (never ran) is stale"), "{said}");
+    assert!(project.fails(2, &["status", "j", "other"]).contains("unknown job other"));
+    fs::remove_dir_all(project.path("jobs/once")).unwrap();
     assert!(project.ok(&["status", "--help"]).contains("1 one is stale"));
 
     // A record with outcome `running` holds as long as the lock of the job is held.

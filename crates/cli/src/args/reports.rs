@@ -16,8 +16,8 @@ use super::run::RunHow;
     events in its tables. The age of a day counts from its end."
 )]
 pub struct Status {
-    /// Only this job
-    pub job: Option<String>,
+    /// Only these jobs
+    pub jobs: Vec<String>,
     /// Fail if a job is older than this: 26h, 2d or 90m
     #[arg(long, value_name = "AGE", value_parser = parse_age)]
     pub fresh: Option<i64>,

@@ -160,7 +160,7 @@ impl<'c> Line<'c> {
         }
 
         match (self.command.get_name(), arg.get_id().as_str()) {
-            (_, "job" | "due" | "into") => self.jobs(),
+            (_, "job" | "jobs" | "due" | "into") => self.jobs(),
             (_, "table") => self.of_store(|store| store.tables().unwrap_or_default()),
             ("rejects", "run") => self.of_store(runs),
             // Also a job, for its last run.

@@ -160,7 +160,7 @@ impl Status {
     }
 }
 
-/// The status of the jobs of a store, and of those of the project if there is one. `clock` is the clock,
+/// The status of the jobs of a store, and of those of the project if there is one: of `only` some, unless it is empty. `clock` is the clock,
 /// microseconds since the epoch: records with times ahead of it do not count for ages.
 ///
 /// # Errors
@@ -168,7 +168,7 @@ impl Status {
 pub fn statuses(
     store: &Store,
     project: Option<&Project>,
-    only: Option<&str>,
+    only: &[&str],
     clock: i64,
 ) -> Result<Statuses, RunError> {
     let credible = clock.saturating_add(CLOCK_SKEW);
@@ -231,7 +231,7 @@ pub fn statuses(
         }
         known.note_unrecorded(name, blobs);
     }
-    for (name, known) in jobs.into_iter().filter(|(name, _)| only.is_none_or(|only| only == name)) {
+    for (name, known) in jobs.into_iter().filter(|(name, _)| only.is_empty() || only.contains(&name.as_str())) {
         found.jobs.push(known.status(name, blobs, clock)?);
     }
     Ok(found)

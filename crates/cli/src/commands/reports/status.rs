@@ -21,7 +21,8 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
     let project = project_if_any(global)?;
     let clock = clock();
     let store = store_if_any(global)?;
-    let found = statuses(&store, project.as_ref(), args.job.as_deref(), clock)?;
+    let only: Vec<&str> = args.jobs.iter().map(String::as_str).collect();
+    let found = statuses(&store, project.as_ref(), &only, clock)?;
     found.problems.iter().for_each(|problem| print_message(global, &format!("warning: {problem}")));
 
     let newest = NewestVersions::default();
@@ -31,7 +32,7 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
         }
     }
 
-    if let (Some(job), true) = (&args.job, found.jobs.is_empty()) {
+    if let Some(job) = args.jobs.iter().find(|job| found.jobs.iter().all(|status| status.job != **job)) {
         let known = project.map(|project| project.jobs().join(", ")).unwrap_or_default();
         return Err(CliError::NoJob { job: job.clone(), known });
     }
@@ -45,7 +46,7 @@ pub fn status(global: &args::Global, args: &args::Status) -> Result<(), CliError
         .collect();
 
     let mut out = sentences(global.output);
-    match (global.output, args.job.is_some()) {
+    match (global.output, args.jobs.len() == 1) {
         (args::Output::Table, true) => {
             for status in &found.jobs {
                 one(status, now, args).write(global.output, &mut out)?;

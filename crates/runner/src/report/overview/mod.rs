@@ -58,7 +58,7 @@ impl Overview {
         }
         let (lists, _) = Published::readable(blobs)?;
         let lists: Vec<Published> = lists.into_iter().filter(|list| list.job == job).collect();
-        let status = statuses(store, project, Some(job), clock)?.jobs.pop().unwrap_or_default();
+        let status = statuses(store, project, &[job], clock)?.jobs.pop().unwrap_or_default();
         let failures = Failures::load(blobs, job)?;
         let lineage = Lineage::read(store, project)?;
         Ok(Some(Self {
