@@ -119,23 +119,31 @@ fn owed(blobs: &dyn Blobs, job: &str, tables: &[(String, Version)]) -> Vec<OwedO
     let seen = Seen::load(blobs, job);
     let mut owed = Vec::new();
     for (table, version) in tables {
-        let of_window = |left: LeftWindow| {
-            let absent = [InputState::Gone, InputState::Empty];
-            let is_gone = |path: &str| absent.iter().any(|state| seen.knows(table, &InputRecord::new(path, *state)));
-            let inputs = version.inputs.iter().filter(|input| input.touches().any(|start| start == left.start));
-            OwedRecord {
-                window: window_name(version.table.spec.window, left.start),
-                gone: inputs.map(|input| input.path.clone()).filter(|path| is_gone(path)).collect(),
-                inputs: left.inputs.into_iter().map(|(path, rows)| OwingInput { path, rows }).collect(),
-                lost: left.lost,
-            }
-        };
-        let windows: Vec<OwedRecord> = owed_in(version).into_iter().map(of_window).collect();
+        let windows = owed_in(version).into_iter();
+        let windows: Vec<OwedRecord> = windows.map(|left| owed_window(left, table, version, &seen)).collect();
         if !windows.is_empty() {
             owed.push(OwedOf { table: table.clone(), windows });
         }
     }
     owed
+}
+
+/// The record of a window that a table owes, with those of its inputs that a run has `seen` gone or emptied.
+fn owed_window(left: LeftWindow, table: &str, version: &Version, seen: &Seen) -> OwedRecord {
+    let mut gone = Vec::new();
+    for input in version.inputs.iter().filter(|input| input.touches().any(|start| start == left.start)) {
+        let mut absent = [InputState::Gone, InputState::Empty].into_iter();
+        if absent.any(|state| seen.knows(table, &InputRecord::new(&input.path, state))) {
+            gone.push(input.path.clone());
+        }
+    }
+
+    OwedRecord {
+        window: window_name(version.table.spec.window, left.start),
+        gone,
+        inputs: left.inputs.into_iter().map(|(path, rows)| OwingInput { path, rows }).collect(),
+        lost: left.lost,
+    }
 }
 
 /// The status of all jobs.
@@ -165,76 +173,136 @@ impl Status {
 ///
 /// # Errors
 /// If the store cannot be listed.
-pub fn statuses(
-    store: &Store,
-    project: Option<&Project>,
-    only: &[&str],
-    clock: i64,
-) -> Result<Statuses, RunError> {
-    let credible = clock.saturating_add(CLOCK_SKEW);
-    let mut found = Statuses::default();
-    let mut jobs: BTreeMap<String, JobFacts> = BTreeMap::new();
-    for name in project.map(Project::jobs).unwrap_or_default() {
-        let known = jobs.entry(name.clone()).or_default();
-        if let Some(job) = project.and_then(|project| Job::load(project, &name).ok()) {
-            known.tz = job.timezone;
-            known.exports = Some(job.exports.iter().map(|export| (export.name.clone(), export.per)).collect());
-        } else {
-            found.problems.push(format!("the job file of {name} has mistakes: days are taken for those of UTC"));
-        }
-    }
-    let blobs = store.blobs().as_ref();
-    for table in store.tables()? {
-        match store.table(&table).latest() {
-            Ok(Some(version)) => jobs.entry(version.table.job.clone()).or_default().tables.push((table, version)),
-            Ok(None) => {}
-            Err(error) => found.problems.push(error.to_string()),
-        }
-    }
+pub fn statuses(store: &Store, project: Option<&Project>, only: &[&str], clock: i64) -> Result<Statuses, RunError> {
+    let mut collection = Collection {
+        store,
+        blobs: store.blobs().as_ref(),
+        credible: clock.saturating_add(CLOCK_SKEW),
+        jobs: BTreeMap::new(),
+        problems: Vec::new(),
+    };
     if let Some(project) = project {
-        let lost = Marks::of(project).lost_tables(project, store)?;
-        found.problems.extend(lost.iter().map(ToString::to_string));
+        collection.add_project(project);
     }
-    for list in blobs.list("exports")?.iter().filter_map(|name| name.strip_suffix(".json")) {
-        match Published::load(blobs, list) {
-            Ok(list) => {
-                // While the job runs, its list is ahead of the log.
-                if holder(blobs, &list.job)?.is_none() {
-                    let findings = log_findings(blobs, &list)?;
-                    found.problems.extend(
-                        findings.into_iter().map(|LogFinding { path, damage, .. }| format!("{path}: {damage}")),
-                    );
-                }
-                jobs.entry(list.job.clone()).or_default().lists.push(list);
-            }
-            Err(error) => found.problems.push(error.to_string()),
-        }
-    }
-    for record in Runs::of(blobs).newest_first(None)? {
-        match record {
-            Ok(record) => {
-                if record.started.max(record.now) > credible {
-                    found.problems.push(from_the_future(&record, credible));
-                }
-                jobs.entry(record.job.clone()).or_default().note(record, credible);
-            }
-            Err(error) => found.problems.push(error.to_string()),
-        }
-    }
-    for (name, known) in &mut jobs {
-        match Failures::load(blobs, name) {
-            Ok(failures) => {
-                let labels = |of: &String| failures.labels(of).into_keys().collect();
-                known.failed = failures.of.keys().map(|of| (of.clone(), labels(of))).collect();
-            }
-            Err(error) => found.problems.push(error.to_string()),
-        }
-        known.note_unrecorded(name, blobs);
-    }
+    collection.add_tables(project)?;
+    collection.add_exports()?;
+    collection.add_runs()?;
+    collection.add_failures();
+
+    let Collection { jobs, problems, blobs, .. } = collection;
+    let mut found = Statuses { jobs: Vec::new(), problems };
     for (name, known) in jobs.into_iter().filter(|(name, _)| only.is_empty() || only.contains(&name.as_str())) {
         found.jobs.push(known.status(name, blobs, clock)?);
     }
     Ok(found)
+}
+
+/// The facts of all jobs, as they are collected from a store.
+struct Collection<'a> {
+    store: &'a Store,
+    blobs: &'a dyn Blobs,
+    /// The latest time that a record may have, microseconds.
+    credible: i64,
+    jobs: BTreeMap<String, JobFacts>,
+    /// What could not be read.
+    problems: Vec<String>,
+}
+
+impl Collection<'_> {
+    fn job(&mut self, name: &str) -> &mut JobFacts {
+        self.jobs.entry(name.to_owned()).or_default()
+    }
+
+    /// Adds the zones and exports of the jobs of a project.
+    fn add_project(&mut self, project: &Project) {
+        for name in project.jobs() {
+            let known = self.job(&name);
+            if let Ok(job) = Job::load(project, &name) {
+                known.tz = job.timezone;
+                known.exports = Some(job.exports.iter().map(|export| (export.name.clone(), export.per)).collect());
+            } else {
+                let problem = format!("the job file of {name} has mistakes: days are taken for those of UTC");
+                self.problems.push(problem);
+            }
+        }
+    }
+
+    /// Adds the newest versions of tables, and notes those that are lost.
+    fn add_tables(&mut self, project: Option<&Project>) -> Result<(), RunError> {
+        for table in self.store.tables()? {
+            match self.store.table(&table).latest() {
+                Ok(Some(version)) => {
+                    let known = self.jobs.entry(version.table.job.clone()).or_default();
+                    known.tables.push((table, version));
+                }
+                Ok(None) => {}
+                Err(error) => self.problems.push(error.to_string()),
+            }
+        }
+
+        if let Some(project) = project {
+            let lost = Marks::of(project).lost_tables(project, self.store)?;
+            self.problems.extend(lost.iter().map(ToString::to_string));
+        }
+        Ok(())
+    }
+
+    /// Adds the lists of exports, and notes where a Delta log tells of other files.
+    fn add_exports(&mut self) -> Result<(), RunError> {
+        for list in self.blobs.list("exports")?.iter().filter_map(|name| name.strip_suffix(".json")) {
+            let list = match Published::load(self.blobs, list) {
+                Ok(list) => list,
+                Err(error) => {
+                    self.problems.push(error.to_string());
+                    continue;
+                }
+            };
+
+            // While the job runs, its list is ahead of the log.
+            if holder(self.blobs, &list.job)?.is_none() {
+                for LogFinding { path, damage, .. } in log_findings(self.blobs, &list)? {
+                    self.problems.push(format!("{path}: {damage}"));
+                }
+            }
+            self.jobs.entry(list.job.clone()).or_default().lists.push(list);
+        }
+        Ok(())
+    }
+
+    /// Adds the records of runs.
+    fn add_runs(&mut self) -> Result<(), RunError> {
+        for record in Runs::of(self.blobs).newest_first(None)? {
+            let record = match record {
+                Ok(record) => record,
+                Err(error) => {
+                    self.problems.push(error.to_string());
+                    continue;
+                }
+            };
+
+            if record.started.max(record.now) > self.credible {
+                self.problems.push(from_the_future(&record, self.credible));
+            }
+            let credible = self.credible;
+            self.jobs.entry(record.job.clone()).or_default().note(record, credible);
+        }
+        Ok(())
+    }
+
+    /// Adds the failures that the next runs try again, and runs that could not write their records.
+    fn add_failures(&mut self) {
+        for (name, known) in &mut self.jobs {
+            match Failures::load(self.blobs, name) {
+                Ok(failures) => {
+                    for of in failures.of.keys() {
+                        known.failed.insert(of.clone(), failures.labels(of).into_keys().collect());
+                    }
+                }
+                Err(error) => self.problems.push(error.to_string()),
+            }
+            known.note_unrecorded(name, self.blobs);
+        }
+    }
 }
 
 /// The note on a record with times ahead of the clock.
@@ -303,39 +371,58 @@ impl JobFacts {
         }
     }
 
-    fn status(mut self, job: String, blobs: &dyn Blobs, clock: i64) -> Result<Status, RunError> {
-        let here = |exports: &Option<Vec<(String, Per)>>, export: &String| {
-            exports.as_ref().is_none_or(|exports| exports.iter().any(|(name, _)| name == export))
-        };
-        // Where the disk was full, the run could not note them for the next one.
+    /// Whether the job has an export of this name, as far as is known.
+    fn has_export(&self, name: &str) -> bool {
+        self.exports.as_ref().is_none_or(|exports| exports.iter().any(|(export, _)| export == name))
+    }
+
+    fn has_table(&self, name: &str) -> bool {
+        self.tables.iter().any(|(table, _)| table == name)
+    }
+
+    /// Forgets exports that the job has no more, and adds failed parts of the last run: where the disk was full, it could not
+    /// note them for the next one.
+    fn settle(&mut self) {
         for part in self.last.iter().flat_map(|last| &last.exports).filter(|part| part.state.is_failure()) {
             self.failed.entry(part.export.clone()).or_default().insert(part.label.clone());
         }
-        self.lists.retain(|list| here(&self.exports, &list.name));
-        let is_table = |of: &String| self.tables.iter().any(|(table, _)| table == of);
-        self.failed.retain(|of, _| here(&self.exports, of) || is_table(of));
-        self.sealed.retain(|export, _| here(&self.exports, export));
+
+        let mut lists = std::mem::take(&mut self.lists);
+        lists.retain(|list| self.has_export(&list.name));
+        let mut failed = std::mem::take(&mut self.failed);
+        failed.retain(|of, _| self.has_export(of) || self.has_table(of));
+        let mut sealed = std::mem::take(&mut self.sealed);
+        sealed.retain(|export, _| self.has_export(export));
+        (self.lists, self.failed, self.sealed) = (lists, failed, sealed);
+    }
+
+    /// The exports that are published by time, as far as the job file tells.
+    fn exports_by_time(&self) -> impl Iterator<Item = &str> {
+        let exports = self.exports.iter().flatten().filter(|(_, per)| *per != Per::Query);
+        exports.map(|(name, _)| name.as_str())
+    }
+
+    fn status(mut self, job: String, blobs: &dyn Blobs, clock: i64) -> Result<Status, RunError> {
+        self.settle();
         // An export with `per = "query"` has no day: it is as new as the data.
         let published = self.lists.iter().map(of_list).filter(|of| !of.is_timeless());
         let published: Vec<OfTime<'_>> = published.map(|of| of.begun_by(self.tz, clock)).collect();
         let data = self.tables.iter().map(|(table, version)| of_table(table, version));
         let data: Vec<OfTime<'_>> = data.map(|of| of.begun_by(Tz::UTC, clock)).collect();
-        let by_time = |(_, per): &&(String, Per)| *per != Per::Query;
+
         let publishes = match &self.exports {
-            Some(exports) => exports.iter().any(|export| by_time(&export)),
+            Some(_) => self.exports_by_time().next().is_some(),
             None => !published.is_empty(),
         };
         // An export without published parts is behind all others.
-        let behind = |(name, _): &(String, Per)| !published.iter().any(|of| of.name == name && !of.there.is_empty());
-        let nothing_yet = self.exports.iter().flatten().filter(by_time).any(behind);
+        let nothing_yet =
+            self.exports_by_time().any(|name| !published.iter().any(|of| of.name == name && !of.there.is_empty()));
         let published_until = published.iter().filter_map(|of| of.until(self.tz)).min();
         let gaps = match publishes {
             true => published.iter().filter_map(|of| of.missing(self.tz)).collect(),
             false => data.iter().filter_map(|of| of.missing(Tz::UTC)).collect(),
         };
-        let by_export = |days: BTreeMap<String, BTreeSet<String>>| {
-            days.into_iter().map(|(of, days)| DaysOf { of, days: days.into_iter().collect() }).collect()
-        };
+
         let state = self.last.as_ref().map(|record| state_of(blobs, record, clock)).transpose()?;
         let runs = state == Some(RUNNING);
         Ok(Status {
@@ -350,11 +437,16 @@ impl JobFacts {
             publishes,
             gaps,
             rejected: rejected(&self.tables),
-            failed: by_export(self.failed),
-            sealed: by_export(self.sealed),
+            failed: days_of(self.failed),
+            sealed: days_of(self.sealed),
             last: self.last,
         })
     }
+}
+
+/// Labels by export or table, as a status lists them.
+fn days_of(days: BTreeMap<String, BTreeSet<String>>) -> Vec<DaysOf> {
+    days.into_iter().map(|(of, days)| DaysOf { of, days: days.into_iter().collect() }).collect()
 }
 
 /// The periods of an export or a table.

@@ -57,8 +57,12 @@ impl LoadStage<'_> {
         if table.spec.upsert && has_event_times(table) && !plan.changed.is_empty() {
             keep_what_is_newer(&stored, &base.version, &mut plan)?;
         }
-        let version = |snapshot: &Snapshot| (snapshot.version().number, snapshot.version().commit.clone());
-        let versions = read.iter().map(|snapshot| (snapshot.table().name().to_owned(), version(snapshot))).collect();
+
+        let mut versions = Versions::new();
+        for snapshot in &read {
+            let version = snapshot.version();
+            versions.insert(snapshot.table().name().to_owned(), (version.number, version.commit.clone()));
+        }
         Ok(PlannedDerived { planned: Planned { table, stored, base, plan }, windows, versions })
     }
 
@@ -71,8 +75,8 @@ impl LoadStage<'_> {
         unread: &BTreeSet<String>,
     ) -> Result<Vec<Pending>, RunError> {
         let PlannedDerived { planned, windows, versions } = self.plan_derived(table, shape, unread)?;
-        let failed = |source| StoreError::Feed { input: table.spec.name.clone(), source };
-        let session = Session::open(self.store, &SessionOptions::default()).map_err(|error| failed(Box::new(error)))?;
+        let session = Session::open(self.store, &SessionOptions::default())
+            .map_err(|error| StoreError::Feed { input: table.spec.name.clone(), source: Box::new(error) })?;
         let times: HashMap<String, Range<i64>> =
             windows.into_iter().map(|(path, window)| (path, window.time)).collect();
         let bounds = times.iter().map(|(path, time)| (path.clone(), (time.start, time.end))).collect();
@@ -97,20 +101,28 @@ impl PlannedDerived<'_> {
     pub(crate) fn changed_days(&self) -> BTreeSet<i32> {
         let InputPlan { new, resumed, changed, grown, given_up, .. } = &self.planned.plan;
         let mut days: BTreeSet<i32> = given_up.iter().flat_map(|input| input.days.iter().copied()).collect();
-        let window = |path: &str| self.windows.iter().find(|(name, _)| name == path).map(|(_, window)| window);
         for (_, file) in new.iter().chain(resumed) {
-            days.extend(window(&file.path).into_iter().flat_map(|window| window.changed_since("")));
+            days.extend(self.changed_since(&file.path, ""));
         }
+        for (file, old) in changed {
+            days.extend(self.changed_since(&file.path, &old.version));
+        }
+        for Grown { file, held, .. } in grown {
+            days.extend(self.changed_since(&file.path, &held.version));
+        }
+
         for start in self.planned.plan.settled() {
             let inputs = self.planned.base.version.inputs.iter();
             let owed = inputs.flat_map(|input| &input.owed).filter(|owed| owed.start == start);
             days.extend(owed.flat_map(|owed| &owed.days));
         }
-        let grown = grown.iter().map(|grown| (&grown.file, &grown.held));
-        for (file, old) in changed.iter().map(|(file, old)| (file, old)).chain(grown) {
-            days.extend(window(&file.path).into_iter().flat_map(|window| window.changed_since(&old.version)));
-        }
         days
+    }
+
+    /// The UTC days of the window of this name that changed since a version of it.
+    fn changed_since(&self, window: &str, version: &str) -> BTreeSet<i32> {
+        let found = self.windows.iter().find(|(name, _)| name == window);
+        found.map(|(_, window)| window.changed_since(version)).unwrap_or_default()
     }
 }
 
@@ -122,15 +134,21 @@ pub(crate) fn check_query_rejected(
     first: &[RejectedRow],
 ) -> Result<(), RunError> {
     let record = &load.record;
-    let (limit, rejected, read) = (MaxRejected::default(), record.stats.rows_rejected, record.stats.rows_read);
+    let limit = MaxRejected::default();
+    let (rejected, read) = (record.stats.rows_rejected, record.stats.rows_read);
     if !limit.exceeded(rejected.saturating_sub(load.let_pass), read) {
         return Ok(());
     }
-    let (table, limit) = (record.table.clone(), limit.to_string().into());
-    let log = tidetable_record::rejects_path(run, Some(&table)).into();
-    let job = job.to_owned();
-    let first = first_rejects(first.iter()).into();
-    Err(RunError::TooManyQueryRejected { table, rejected, read, limit, first, job, log })
+
+    Err(RunError::TooManyQueryRejected {
+        table: record.table.clone(),
+        rejected,
+        read,
+        limit: limit.to_string().into(),
+        first: first_rejects(first.iter()).into(),
+        job: job.to_owned(),
+        log: tidetable_record::rejects_path(run, Some(&record.table)).into(),
+    })
 }
 
 /// A window of the tables that a query reads.
@@ -147,17 +165,21 @@ struct SourceWindow {
 impl SourceWindow {
     /// The UTC days that changed since `version`, a former value of [`Self::version`].
     fn changed_since(&self, version: &str) -> BTreeSet<i32> {
-        let mut then = version.split(' ').zip(self.version.split(' ')).map(|(then, now)| {
-            let same_table = |born: &str| now.split(':').next() == Some(born);
-            then.split_once(':').filter(|(born, _)| same_table(born)).and_then(|(_, number)| number.parse().ok())
-        });
+        let mut then = version.split(' ').zip(self.version.split(' '));
         let mut days = BTreeSet::new();
         for changed in &self.days {
-            let then: u64 = then.next().flatten().unwrap_or_default();
+            let then = then.next().and_then(|(then, now)| number_then(then, now)).unwrap_or_default();
             days.extend(changed.iter().filter(|(_, version)| **version > then).map(|(day, _)| *day));
         }
         days
     }
+}
+
+/// The number of the version `then`, `BORN:NUMBER`, if `now` is one of the same table.
+fn number_then(then: &str, now: &str) -> Option<u64> {
+    let (born, number) = then.split_once(':')?;
+    let (born_now, _) = now.split_once(':')?;
+    if born == born_now { number.parse().ok() } else { None }
 }
 
 /// The window for which the query runs once: that of the derived table, or a coarser one of the tables it
@@ -170,12 +192,6 @@ fn unit(read: &[Snapshot], table: &Table) -> Window {
 
 /// The smallest window that contains windows of both.
 fn coarser(a: Window, b: Window) -> Window {
-    let rank = |window| match window {
-        Window::Hour => 0,
-        Window::Day => 1,
-        Window::Week | Window::Month => 2,
-        Window::None => 3,
-    };
     match rank(a).cmp(&rank(b)) {
         _ if a == b => a,
         Ordering::Less => b,
@@ -185,9 +201,18 @@ fn coarser(a: Window, b: Window) -> Window {
     }
 }
 
+/// The order of windows by their length.
+fn rank(window: Window) -> u8 {
+    match window {
+        Window::Hour => 0,
+        Window::Day => 1,
+        Window::Week | Window::Month => 2,
+        Window::None => 3,
+    }
+}
+
 /// The windows of the tables that are read together, a `unit` each, by name, in time order.
 fn windows(read: &[Snapshot], unit: Window) -> Vec<(String, SourceWindow)> {
-    let names: Vec<&str> = read.iter().map(|snapshot| snapshot.table().name()).collect();
     let mut changed: BTreeMap<i64, Vec<BTreeMap<i32, u64>>> = BTreeMap::new();
     for (at, snapshot) in read.iter().enumerate() {
         for window in &snapshot.version().windows {
@@ -201,15 +226,20 @@ fn windows(read: &[Snapshot], unit: Window) -> Vec<(String, SourceWindow)> {
             }
         }
     }
-    let named = |(start, days): (i64, Vec<BTreeMap<i32, u64>>)| {
+
+    let names: Vec<&str> = read.iter().map(|snapshot| snapshot.table().name()).collect();
+    let mut windows = Vec::with_capacity(changed.len());
+    for (start, days) in changed {
         let time = if unit == Window::None { i64::MIN..i64::MAX } else { window_bounds(unit, start) };
-        let born = read.iter().map(|snapshot| snapshot.version().table_uuid.as_str());
-        let last = days.iter().map(|days| days.values().copied().max().unwrap_or(0));
-        let version: Vec<String> = born.zip(last).map(|(born, version)| format!("{born}:{version}")).collect();
+        let mut version = Vec::with_capacity(read.len());
+        for (snapshot, days) in read.iter().zip(&days) {
+            let last = days.values().copied().max().unwrap_or(0);
+            version.push(format!("{}:{last}", snapshot.version().table_uuid));
+        }
         let name = format!("{}@{}", names.join("+"), window_name(unit, start));
-        (name, SourceWindow { time, version: version.join(" "), days })
-    };
-    changed.into_iter().map(named).collect()
+        windows.push((name, SourceWindow { time, version: version.join(" "), days }));
+    }
+    windows
 }
 
 /// Names of the windows that cannot be read: those of `unread`, and those in which a table lost cells.
@@ -219,9 +249,14 @@ fn missing<'a>(
     unread: &BTreeSet<String>,
 ) -> BTreeSet<&'a str> {
     let lost: Vec<Range<i64>> = read.iter().flat_map(|snapshot| snapshot.version().lost_times()).collect();
-    let is_lost = |time: &Range<i64>| lost.iter().any(|lost| lost.start < time.end && time.start < lost.end);
-    let missing = windows.iter().filter(|(path, window)| unread.contains(path) || is_lost(&window.time));
-    missing.map(|(path, _)| path.as_str()).collect()
+    let mut missing = BTreeSet::new();
+    for (path, SourceWindow { time, .. }) in windows {
+        let is_lost = lost.iter().any(|lost| lost.start < time.end && time.start < lost.end);
+        if is_lost || unread.contains(path) {
+            missing.insert(path.as_str());
+        }
+    }
+    missing
 }
 
 /// Stands in for a content hash: the rows of a window change only with a version.
@@ -301,11 +336,12 @@ impl<'a> QueryFeed<'a> {
 
     /// Waits for `work`, until the run is asked to stop.
     fn wait<T>(&self, input: &InputFile, work: impl Future<Output = T>) -> StoreResult<T> {
-        let failed = |source| StoreError::Feed { input: input.path.clone(), source: Box::new(source) };
         self.handle.block_on(async {
             tokio::select! {
                 done = work => Ok(done),
-                stopped = self.stop.wait() => Err(failed(stopped)),
+                stopped = self.stop.wait() => {
+                    Err(StoreError::Feed { input: input.path.clone(), source: Box::new(stopped) })
+                }
             }
         })
     }
@@ -324,18 +360,25 @@ impl Feed for QueryFeed<'_> {
         _: &[u64],
         give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> StoreResult<Option<FeedEnd>> {
-        let failed = |error: SqlError| StoreError::Feed { input: input.path.clone(), source: Box::new(error) };
         let Some(time) = self.times.get(&input.path) else {
             return Err(StoreError::InputChanged { path: input.path.clone() });
         };
         let session = self.session.restricted(time.clone());
-        let mut rows = self.wait(input, session.stream(self.sql))?.map_err(failed)?;
+
+        let rows = self.wait(input, session.stream(self.sql))?;
+        let mut rows = rows.map_err(|error| of_query(input, error))?;
         while let Some(batch) = self.wait(input, rows.next())? {
-            let batch = batch.map_err(|error| failed(error.into()))?;
-            if !give(FeedPiece::Rows(in_columns(self.columns, &batch).map_err(failed)?), 0) {
+            let batch = batch.map_err(|error| of_query(input, error.into()))?;
+            let piece = in_columns(self.columns, &batch).map_err(|error| of_query(input, error))?;
+            if !give(FeedPiece::Rows(piece), 0) {
                 return Ok(None);
             }
         }
         Ok(Some(FeedEnd { hash: hash(input), bytes: 0, loaded: None, shape: TextShape::default() }))
     }
+}
+
+/// The error of a query over the window `input`.
+fn of_query(input: &InputFile, error: SqlError) -> StoreError {
+    StoreError::Feed { input: input.path.clone(), source: Box::new(error) }
 }

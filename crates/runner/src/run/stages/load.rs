@@ -1,6 +1,6 @@
 //! The load stage: loads the inputs of each source into its tables, reading each input once.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tidetable_ingest::Loader;
 use tidetable_ingest::{
@@ -10,9 +10,7 @@ use tidetable_ingest::{
 use tidetable_job::{Job, Source, Table, TableInput, several};
 use tidetable_layout::time::window_name;
 use tidetable_record::{Added, InputRecord, InputState, LoadRecord, OwedRecord, OwingInput, Seen};
-use tidetable_source::{
-    ContentHash, DiscoveredFiles, InputFile, PulledDirectory, SourceError, SourceSpec, Storage, Unread, folder_values,
-};
+use tidetable_source::{DiscoveredFiles, PulledDirectory, SourceSpec, Storage, Unread};
 use tidetable_store::version::TableIdentity;
 use tidetable_store::{Ids, Input, Store, StoreError, Table as StoredTable, Version, VersionEdit};
 
@@ -134,12 +132,13 @@ impl<'a> LoadStage<'a> {
         let mut sources = Vec::with_capacity(job.sources.len());
         for source in &job.sources {
             self.options.stop.check()?;
-            let own = |table: &&'a Table| table.from == TableInput::Source(source.spec.name.clone());
-            let tables: Vec<&'a Table> = job.tables.iter().filter(own).collect();
+            let of_source = TableInput::Source(source.spec.name.clone());
+            let tables: Vec<&'a Table> = job.tables.iter().filter(|table| table.from == of_source).collect();
             if !tables.is_empty() {
                 sources.push(self.plan_source(source, &tables)?);
             }
         }
+
         self.check_without(&sources)?;
         Ok(sources)
     }
@@ -169,54 +168,58 @@ impl<'a> LoadStage<'a> {
         }
         let found = self.matched(&source.spec, found, bases.iter().map(|(_, base)| base))?;
         let undeclared_keys = found.undeclared_keys(&source.spec);
-        let DiscoveredFiles { files, unmatched, pulled, unread, .. } = found;
-        let mut planned = Vec::with_capacity(tables.len());
-        let mut hashes: HashMap<String, ContentHash> = HashMap::new();
+
         let looks = Looks::new(self.storage, &source.spec);
-        let last = tables.len().saturating_sub(1);
-        let mut files = Some(files);
-        let given_up = Without::new(&self.options.without);
-        for (at, (table, (stored, base))) in tables.iter().zip(bases).enumerate() {
-            let hash = |file: &InputFile| -> Result<_, SourceError> {
-                let known =
-                    hashes.get(&file.path).copied().or_else(|| hash_before(&file.path, &self.unfinished, base.known()));
-                if let Some(known) = known {
-                    return Ok(known);
-                }
-                let hash = self.storage.hash(file)?;
-                hashes.insert(file.path.clone(), hash);
-                Ok(hash)
-            };
-            let without = |path: &str| given_up.takes(path) || pulled.iter().any(|pulled| pulled.drops(path));
-            // A rebuilt table loads all its inputs, whatever days are to be published. Changed inputs are always
-            // read: a window is built from all its inputs in their current state.
-            let days = self.options.days.as_ref().filter(|_| base.reset.is_none());
-            let wants = |file: &InputFile| days.is_none_or(|days| file.day.is_none_or(|day| days.contains(&day)));
-            let looking = InputPlanOptions {
-                without: &without,
-                wants: &wants,
-                growth: &|file, held| looks.growth(file, held),
-                packed_content: &|file, held| looks.packed_content(file, held),
-                holds_rows: &|file| looks.holds_rows(file),
-                folder_values: &|path| folder_values(&source.spec, path),
-                rebuild: base.reset.is_some(),
-            };
-            let found = if at == last { files.take() } else { files.clone() };
-            let found = as_before(found.unwrap_or_default(), &self.unfinished, base.known());
-            let plan = InputPlan::new(base.known(), found, looking, hash);
-            // A request to stop is the cause of any error after it.
-            self.options.stop.check()?;
-            let mut plan = plan.map_err(StoreError::from)?;
-            if base.reset.is_some() && !plan.vanished.is_empty() {
-                let gone: Vec<String> = plan.vanished.iter().map(|input| input.path.clone()).collect();
-                // A rebuild gives up all that are gone, so the pattern of all names takes no other.
-                let remove = options_for(&gone).unwrap_or_else(|| "--without '**'".to_owned());
-                return Err(RunError::RebuildGone { table: table.spec.name.clone(), gone: some(&gone), remove });
-            }
-            plan.read_again(&self.options.reread);
+        let mut planned = Vec::with_capacity(tables.len());
+        for (table, (stored, base)) in tables.iter().zip(bases) {
+            let plan = self.plan_table(table, &base, &found, &looks)?;
             planned.push(Planned { table, stored, base, plan });
         }
+        let DiscoveredFiles { unmatched, pulled, unread, .. } = found;
         Ok(PlannedSource { source, tables: planned, unmatched, pulled, unread, undeclared_keys })
+    }
+
+    /// What a table needs of the files that were found for its source.
+    fn plan_table(
+        &self,
+        table: &Table,
+        base: &Base,
+        found: &DiscoveredFiles,
+        looks: &Looks<'_>,
+    ) -> Result<InputPlan, RunError> {
+        let given_up = Without::new(&self.options.without);
+        // A rebuilt table loads all its inputs, whatever days are to be published. Changed inputs are always
+        // read: a window is built from all its inputs in their current state.
+        let days = self.options.days.as_ref().filter(|_| base.reset.is_none());
+        let options = InputPlanOptions {
+            without: &|path| given_up.takes(path) || found.pulled.iter().any(|pulled| pulled.drops(path)),
+            wants: &|file| days.is_none_or(|days| file.day.is_none_or(|day| days.contains(&day))),
+            growth: &|file, held| looks.growth(file, held),
+            packed_content: &|file, held| looks.packed_content(file, held),
+            holds_rows: &|file| looks.holds_rows(file),
+            folder_values: &|path| looks.folder_values(path),
+            rebuild: base.reset.is_some(),
+        };
+
+        let files = as_before(found.files.clone(), &self.unfinished, base.known());
+        let plan = InputPlan::new(base.known(), files, options, |file| {
+            match hash_before(&file.path, &self.unfinished, base.known()) {
+                Some(hash) => Ok(hash),
+                None => looks.hash(file),
+            }
+        });
+        // A request to stop is the cause of any error after it.
+        self.options.stop.check()?;
+        let mut plan = plan.map_err(StoreError::from)?;
+
+        if base.reset.is_some() && !plan.vanished.is_empty() {
+            let gone: Vec<String> = plan.vanished.iter().map(|input| input.path.clone()).collect();
+            // A rebuild gives up all that are gone, so the pattern of all names takes no other.
+            let remove = options_for(&gone).unwrap_or_else(|| "--without '**'".to_owned());
+            return Err(RunError::RebuildGone { table: table.spec.name.clone(), gone: some(&gone), remove });
+        }
+        plan.read_again(&self.options.reread);
+        Ok(plan)
     }
 
     /// Loads what was planned, without committing, in the order of the job file.
@@ -235,8 +238,8 @@ impl<'a> LoadStage<'a> {
                 }
             }
         }
-        let place = |load: &Pending| self.job.tables.iter().position(|table| table.spec.name == load.record.table);
-        pending.sort_by_key(place);
+        let tables = &self.job.tables;
+        pending.sort_by_key(|load| tables.iter().position(|table| table.spec.name == load.record.table));
         Ok(pending)
     }
 
@@ -250,32 +253,18 @@ impl<'a> LoadStage<'a> {
     ) -> Result<Vec<Pending>, RunError> {
         let names: Vec<&str> = planned.iter().map(|planned| planned.table.spec.name.as_str()).collect();
         let name = format!("load {}", names.join(", "));
-        let on_progress = |progress: Progress| {
-            self.observer.event(match progress {
-                Progress::ToRead { bytes } => Event::Stage { name: name.clone(), unit: Unit::Bytes, total: bytes },
-                Progress::Read { bytes, rows } => Event::Read { bytes, rows },
-                Progress::Encoded { rows } => Event::Laid { rows },
-                Progress::Wrote { rows } => Event::Wrote { rows },
-            });
-        };
-        let targets = planned.iter().filter(|planned| planned.has_work()).map(|planned| LoadTarget {
-            table: &planned.stored,
-            layout: &planned.table.layout,
-            filter: Some(&planned.table.preparation as &dyn Prepare).filter(|_| !planned.table.preparation.is_empty()),
-            base: &planned.base.version,
-            plan: &planned.plan,
-        });
+        let on_progress = |progress| self.observer.event(event_of(progress, &name));
+        let with_work = planned.iter().filter(|planned| planned.has_work());
         let loader = Loader {
             feed: &Stoppable { feed, stop: &self.options.stop },
             derive,
-            targets: targets.collect(),
+            targets: with_work.clone().map(Planned::target).collect(),
             ids: self.ids,
             memory: self.options.memory,
             temp_dir: self.options.temp_dir.as_deref(),
             on_reject: self.on_reject,
             on_progress: &on_progress,
         };
-        let with_work = || planned.iter().filter(|planned| planned.has_work());
         let loaded = match &self.options.carrier {
             None => loader.load(),
             Some(carrier) => loader.load_by(&CarriedLoad {
@@ -286,36 +275,41 @@ impl<'a> LoadStage<'a> {
                 tally: self.tally,
                 others: &self.others,
                 from,
-                tables: with_work().map(|planned| planned.table.spec.name.clone()).collect(),
+                tables: with_work.map(|planned| planned.table.spec.name.clone()).collect(),
                 on_progress: &on_progress,
                 on_reject: self.on_reject,
                 note: &|note| self.observer.event(Event::Note(note)),
             }),
         };
+
         // A request to stop is the cause of any error after it.
         if loaded.is_err() {
             self.options.stop.check()?;
         }
         let mut loaded = loaded?.into_iter();
+
         let mut pending = Vec::with_capacity(planned.len());
-        for mut planned in planned {
+        for planned in planned {
             let loaded = if planned.has_work() { loaded.next() } else { None };
-            if let Some(loaded) = &loaded {
-                planned.plan.rebuild_grown(&loaded.overtaken);
-            }
-            let mut inputs = self.inputs_of(&planned.plan);
-            planned.count_growth(loaded.as_ref(), &mut inputs);
-            let found = self.seen.changes(
-                &planned.table.spec.name,
-                inputs,
-                (planned.plan.unchanged.len() - planned.plan.renamed.len()) as u64,
-            );
-            let let_pass = planned.rejected_before(&self.options.reread);
-            let held = planned.held();
-            let loaded = loaded.map(|loaded| planned.unless_the_same(loaded, &self.options.reread));
-            pending.push(Pending { let_pass, held, ..planned.pending(source, loaded, found) });
+            pending.push(self.pending(source, planned, loaded));
         }
         Ok(pending)
+    }
+
+    /// The pending commit of a table, of which `loaded` was loaded.
+    fn pending(&self, source: &str, mut planned: Planned<'_>, loaded: Option<Loaded>) -> Pending {
+        if let Some(loaded) = &loaded {
+            planned.plan.rebuild_grown(&loaded.overtaken);
+        }
+        let mut inputs = self.inputs_of(&planned.plan);
+        planned.count_growth(loaded.as_ref(), &mut inputs);
+        let unchanged = planned.plan.unchanged.len() - planned.plan.renamed.len();
+        let found = self.seen.changes(&planned.table.spec.name, inputs, unchanged as u64);
+
+        let let_pass = planned.rejected_before(&self.options.reread);
+        let held = planned.held();
+        let loaded = loaded.map(|loaded| planned.unless_the_same(loaded, &self.options.reread));
+        Pending { let_pass, held, ..planned.pending(source, loaded, found) }
     }
 
     /// A unit of this run.
@@ -380,25 +374,42 @@ impl<'a> LoadStage<'a> {
 
     /// The record of each input that changes.
     pub(crate) fn inputs_of(&self, plan: &InputPlan) -> Vec<InputRecord> {
-        let record = InputRecord::new;
-        let brought = plan.new.iter().chain(&plan.resumed);
-        let mut inputs: Vec<InputRecord> = brought.map(|(_, file)| record(&file.path, InputState::New)).collect();
-        inputs.extend(plan.changed.iter().map(|(file, old)| record(&file.path, self.options.state_of(file, old))));
-        inputs.extend(plan.grown.iter().map(|Grown { file, held, .. }| {
-            let before = Some(held.path.clone()).filter(|before| *before != file.path);
-            InputRecord { same_as: before, ..record(&file.path, InputState::Grown) }
-        }));
-        let renamed = plan.renamed.iter();
-        inputs.extend(
-            renamed.map(|(from, now)| InputRecord { same_as: Some(from.clone()), ..record(now, InputState::Renamed) }),
-        );
-        for (file, other) in &plan.same {
-            inputs.push(InputRecord { same_as: Some(other.clone()), ..record(&file.path, InputState::SameContent) });
+        let mut inputs = Vec::new();
+        for (_, file) in plan.new.iter().chain(&plan.resumed) {
+            inputs.push(InputRecord::new(&file.path, InputState::New));
         }
-        let taken_out = taken_out(plan);
-        inputs.extend(taken_out.into_iter().map(|(path, state, _)| record(path, state)));
-        inputs.extend(plan.vanished.iter().map(|input| record(&input.path, absence(plan, input))));
+        for (file, old) in &plan.changed {
+            inputs.push(InputRecord::new(&file.path, self.options.state_of(file, old)));
+        }
+        for Grown { file, held, .. } in &plan.grown {
+            let same_as = Some(held.path.clone()).filter(|before| *before != file.path);
+            inputs.push(InputRecord { same_as, ..InputRecord::new(&file.path, InputState::Grown) });
+        }
+        for (from, now) in &plan.renamed {
+            inputs.push(InputRecord { same_as: Some(from.clone()), ..InputRecord::new(now, InputState::Renamed) });
+        }
+        for (file, other) in &plan.same {
+            let copy = InputRecord::new(&file.path, InputState::SameContent);
+            inputs.push(InputRecord { same_as: Some(other.clone()), ..copy });
+        }
+
+        for (path, state, _) in taken_out(plan) {
+            inputs.push(InputRecord::new(path, state));
+        }
+        for input in &plan.vanished {
+            inputs.push(InputRecord::new(&input.path, absence(plan, input)));
+        }
         inputs
+    }
+}
+
+/// What an observer is told of the progress of a load.
+fn event_of(progress: Progress, name: &str) -> Event {
+    match progress {
+        Progress::ToRead { bytes } => Event::Stage { name: name.to_owned(), unit: Unit::Bytes, total: bytes },
+        Progress::Read { bytes, rows } => Event::Read { bytes, rows },
+        Progress::Encoded { rows } => Event::Laid { rows },
+        Progress::Wrote { rows } => Event::Wrote { rows },
     }
 }
 
@@ -410,24 +421,34 @@ pub(crate) fn absence(plan: &InputPlan, input: &Input) -> InputState {
 /// The inputs that a plan removes, except copies of others: path, reason, and the days they lie in.
 pub(crate) fn taken_out(plan: &InputPlan) -> Vec<(&str, InputState, &[i32])> {
     let copies: HashSet<&str> = plan.same.iter().map(|(file, _)| file.path.as_str()).collect();
-    let rows = plan.given_up.iter().map(|input| (input.path.as_str(), input.days.as_slice()));
-    let rows: Vec<_> = rows.filter(|(path, _)| !copies.contains(path)).collect();
-    let with_rows: HashSet<&str> = rows.iter().map(|(path, _)| *path).collect();
-    let is_left_out = |path: &str| plan.left_out.iter().any(|left_out| left_out == path);
-    let names = plan.names.iter().map(|name| (name.path.as_str(), &[][..]));
-    let names = names.filter(|(path, _)| is_left_out(path) && !with_rows.contains(path) && !copies.contains(path));
-    let state = |path: &str| if is_left_out(path) { InputState::LeftOut } else { InputState::TakenOut };
-    rows.into_iter().chain(names).map(|(path, days)| (path, state(path), days)).collect()
+    let left_out: HashSet<&str> = plan.left_out.iter().map(String::as_str).collect();
+    let mut taken_out = Vec::new();
+
+    for Input { path, days, .. } in plan.given_up.iter().filter(|input| !copies.contains(input.path.as_str())) {
+        let is_left_out = left_out.contains(path.as_str());
+        let state = if is_left_out { InputState::LeftOut } else { InputState::TakenOut };
+        taken_out.push((path.as_str(), state, days.as_slice()));
+    }
+
+    let with_rows: HashSet<&str> = taken_out.iter().map(|(path, ..)| *path).collect();
+    let mut names: Vec<&str> = plan.names.iter().map(|name| name.path.as_str()).collect();
+    names.retain(|path| left_out.contains(path) && !with_rows.contains(path) && !copies.contains(path));
+    taken_out.extend(names.into_iter().map(|path| (path, InputState::LeftOut, &[][..])));
+    taken_out
 }
 
 /// A note on each of `without` that removes nothing: its file is there, or its rows were removed before.
 pub(crate) fn idle_notes(without: &[String], sources: &[PlannedSource<'_>]) -> Vec<String> {
-    let tables = || sources.iter().flat_map(|source| &source.tables);
-    if tables().any(|planned| planned.base.reset.is_some()) {
+    let tables = sources.iter().flat_map(|source| &source.tables);
+    if tables.clone().any(|planned| planned.base.reset.is_some()) {
         return Vec::new();
     }
-    let taken_out = tables().flat_map(|planned| taken_out(&planned.plan));
-    let removed = taken_out.filter(|(_, state, _)| *state == InputState::LeftOut).map(|(path, ..)| path).collect();
+
+    let mut removed = BTreeSet::new();
+    for planned in tables {
+        let taken_out = taken_out(&planned.plan).into_iter();
+        removed.extend(taken_out.filter(|(_, state, _)| *state == InputState::LeftOut).map(|(path, ..)| path));
+    }
     Without::new(without)
         .idle(&removed)
         .map(|path| format!("--without {path} has no effect: no missing input has that name"))
@@ -439,15 +460,17 @@ pub(crate) fn older_rules_note(planned: &Planned<'_>) -> Option<String> {
     let Planned { table, base, plan, .. } = planned;
     let name = &table.spec.name;
     if base.reset.is_some() {
-        let is_older = |input: &&Input| input.reader.is_older();
-        let older = base.known().inputs.iter().filter(is_older).count();
-        let is_of_files = matches!(table.from, TableInput::Source(_));
-        return (older > 0 && is_of_files).then(|| {
-            let (they, were) = if older == 1 { ("it", "was") } else { ("they", "were") };
-            let inputs = several(older as u64, "input");
-            format!("{name}: the rebuild reads {inputs} by the reading rules of this version; {they} {were} loaded by older ones")
-        });
+        let older = base.known().inputs.iter().filter(|input| input.reader.is_older()).count() as u64;
+        if older == 0 || !matches!(table.from, TableInput::Source(_)) {
+            return None;
+        }
+        let (they, were) = if older == 1 { ("it", "was") } else { ("they", "were") };
+        return Some(format!(
+            "{name}: the rebuild reads {} by the reading rules of this version; {they} {were} loaded by older ones",
+            several(older, "input")
+        ));
     }
+
     let older: Vec<&str> = plan.read_by_older_rules().collect();
     let first = older.first()?;
     let others = if older.len() > 1 { format!(" and {} more", older.len() - 1) } else { String::new() };
@@ -510,26 +533,38 @@ impl Planned<'_> {
 
     /// The load, but without a commit if re-read inputs gave what the table already holds.
     fn unless_the_same(&self, mut loaded: Loaded, reread: &[String]) -> Loaded {
-        let same = |input: &Input| {
-            let held = self.plan.changed.iter().find(|(file, _)| file.path == input.path);
-            let alike = held.is_some_and(|(_, old)| {
-                let Input { hash, read, rejected, days, owed, reader, .. } = input;
-                let counts = (old.hash, old.read, old.rejected) == (*hash, *read, *rejected);
-                counts && (&old.days, &old.owed, &old.reader) == (days, owed, reader)
-            });
-            reread.contains(&input.path) && alike
-        };
-        // A new fingerprint of unchanged content needs no version of its own.
-        let is_restated = |input: &Input| self.plan.restated.iter().any(|restated| restated == input);
         let VersionEdit { inputs, names, removed, .. } = &loaded.edit;
         let only_inputs = !inputs.is_empty() && names.is_empty() && removed.is_empty();
-        if self.base.reset.is_some() || !only_inputs || !inputs.iter().all(|input| same(input) || is_restated(input)) {
+        // A new fingerprint of unchanged content needs no version of its own.
+        let mut changed = inputs.iter().filter(|input| !self.plan.restated.contains(input));
+        let is_the_same = changed.all(|input| reread.contains(&input.path) && self.holds_already(input));
+        if self.base.reset.is_some() || !only_inputs || !is_the_same {
             return loaded;
         }
+
         self.stored.discard(&loaded.edit);
         loaded.edit = VersionEdit { base: loaded.edit.base, ..VersionEdit::default() };
         loaded.stats.forget_written();
         loaded
+    }
+
+    /// Whether a re-read input gave what the table holds of it.
+    fn holds_already(&self, input: &Input) -> bool {
+        let Some((_, old)) = self.plan.changed.iter().find(|(file, _)| file.path == input.path) else { return false };
+        let Input { hash, read, rejected, days, owed, reader, .. } = input;
+        let counts = (old.hash, old.read, old.rejected) == (*hash, *read, *rejected);
+        counts && (&old.days, &old.owed, &old.reader) == (days, owed, reader)
+    }
+
+    /// What a loader needs to load it.
+    fn target(&self) -> LoadTarget<'_> {
+        LoadTarget {
+            table: &self.stored,
+            layout: &self.table.layout,
+            filter: Some(&self.table.preparation as &dyn Prepare).filter(|_| !self.table.preparation.is_empty()),
+            base: &self.base.version,
+            plan: &self.plan,
+        }
     }
 
     /// The pending commit with its record; `found` has the state of the inputs.
@@ -565,10 +600,10 @@ impl Planned<'_> {
 
 /// The record of a window of `table` that stays as it is.
 pub(crate) fn owed_record(table: &Table, left: &LeftWindow) -> OwedRecord {
-    let owing = |(path, rows): &(String, u64)| OwingInput { path: path.clone(), rows: *rows };
+    let inputs = left.inputs.iter().map(|(path, rows)| OwingInput { path: path.clone(), rows: *rows });
     OwedRecord {
         window: window_name(table.spec.window, left.start),
-        inputs: left.inputs.iter().map(owing).collect(),
+        inputs: inputs.collect(),
         gone: left.gone.clone(),
         lost: left.lost,
     }

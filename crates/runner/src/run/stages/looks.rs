@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use tidetable_source::{Growth, HeldContent, InputFile, PackedContent, SourceError, SourceSpec, Storage};
+use tidetable_source::{
+    ContentHash, Growth, HeldContent, InputFile, PackedContent, SourceError, SourceSpec, Storage, folder_values,
+};
 
 /// A path, and the contents that a table holds of it.
 type Compared = (String, Vec<HeldContent>);
@@ -13,6 +15,7 @@ type Compared = (String, Vec<HeldContent>);
 pub(super) struct Looks<'a> {
     storage: &'a Storage,
     source: &'a SourceSpec,
+    hashes: RefCell<HashMap<String, ContentHash>>,
     growths: RefCell<HashMap<Compared, Option<Growth>>>,
     packed: RefCell<HashMap<Compared, Option<PackedContent>>>,
     with_rows: RefCell<HashMap<String, bool>>,
@@ -20,7 +23,19 @@ pub(super) struct Looks<'a> {
 
 impl<'a> Looks<'a> {
     pub(super) fn new(storage: &'a Storage, source: &'a SourceSpec) -> Self {
-        Self { storage, source, growths: RefCell::default(), packed: RefCell::default(), with_rows: RefCell::default() }
+        Self {
+            storage,
+            source,
+            hashes: RefCell::default(),
+            growths: RefCell::default(),
+            packed: RefCell::default(),
+            with_rows: RefCell::default(),
+        }
+    }
+
+    /// See [`Storage::hash`].
+    pub(super) fn hash(&self, file: &InputFile) -> Result<ContentHash, SourceError> {
+        once(&self.hashes, file.path.clone(), || self.storage.hash(file))
     }
 
     /// See [`Storage::growth`].
@@ -37,6 +52,11 @@ impl<'a> Looks<'a> {
     ) -> Result<Option<PackedContent>, SourceError> {
         let compared = (file.path.clone(), held.to_vec());
         once(&self.packed, compared, || self.storage.packed_content(file, held))
+    }
+
+    /// See [`folder_values`].
+    pub(super) fn folder_values(&self, path: &str) -> String {
+        folder_values(self.source, path)
     }
 
     /// Whether a file has rows. A file whose rows cannot be read counts as one with rows: loading it tells what is wrong.
