@@ -345,34 +345,51 @@ fn settled_days(version: &Version, window: Window, start: i64, held: &HeldDays<'
 
 /// The planned change of each input that is not as it was. Days of windows that stay as they are do not change.
 fn inputs(held: &HeldDays<'_>, stuck: &StuckDays, plan: &InputPlan, options: &RunOptions) -> Vec<PlannedInput> {
-    let of_path = |day: Option<NaiveDate>| match day {
+    let mut inputs = Vec::new();
+    for (_, file) in plan.new.iter().chain(&plan.resumed) {
+        inputs.push(planned_input(&file.path, InputState::New, file.size, named_days(file.day, stuck)));
+    }
+    for (file, old) in &plan.changed {
+        let mut days = named_days(file.day, stuck);
+        days.add(&changed_days(&old.days, held, stuck));
+        inputs.push(planned_input(&file.path, options.state_of(file, old), file.size, days));
+    }
+    for Grown { file, held: old, from, .. } in &plan.grown {
+        let mut days = named_days(file.day, stuck);
+        days.add(&changed_days(&old.days, held, stuck));
+        inputs.push(planned_input(&file.path, InputState::Grown, file.size - from, days));
+    }
+
+    for (_, now) in &plan.renamed {
+        inputs.push(planned_input(now, InputState::Renamed, 0, Days::default()));
+    }
+    for (file, _) in &plan.same {
+        inputs.push(planned_input(&file.path, InputState::SameContent, 0, Days::default()));
+    }
+    for (path, state, days) in taken_out(plan) {
+        inputs.push(planned_input(path, state, 0, changed_days(days, held, stuck)));
+    }
+    for old in &plan.vanished {
+        inputs.push(planned_input(&old.path, absence(plan, old), 0, changed_days(&old.days, held, stuck)));
+    }
+    inputs
+}
+
+fn planned_input(path: &str, state: InputState, bytes: u64, days: Days) -> PlannedInput {
+    PlannedInput { path: path.to_owned(), state, bytes, days, is_told: false }
+}
+
+/// The days of a file by the day in its name; unknown without one.
+fn named_days(day: Option<NaiveDate>, stuck: &StuckDays) -> Days {
+    match day {
         Some(day) if stuck.holds(day.to_epoch_days()) => Days::default(),
         Some(day) => Days::from_iter([day]),
         None => Days::unknown(),
-    };
-    let held = |days: &[i32]| {
-        let changed: Vec<i32> = days.iter().copied().filter(|day| !stuck.holds(*day)).collect();
-        held.of(&changed)
-    };
-    let input =
-        |path: &str, state, bytes, days| PlannedInput { path: path.to_owned(), state, bytes, days, is_told: false };
-    let brought = plan.new.iter().chain(&plan.resumed);
-    let mut inputs: Vec<PlannedInput> =
-        brought.map(|(_, file)| input(&file.path, InputState::New, file.size, of_path(file.day))).collect();
-    let changed = plan.changed.iter().map(|(file, old)| (options.state_of(file, old), file, old, file.size));
-    let grown = plan.grown.iter();
-    let grown = grown.map(|Grown { file, held, from, .. }| (InputState::Grown, file, held, file.size - from));
-    for (state, file, old, bytes) in changed.chain(grown) {
-        inputs.push({
-            let mut days = of_path(file.day);
-            days.add(&held(&old.days));
-            input(&file.path, state, bytes, days)
-        });
     }
-    inputs.extend(plan.renamed.iter().map(|(_, now)| input(now, InputState::Renamed, 0, Days::default())));
-    inputs.extend(plan.same.iter().map(|(file, _)| input(&file.path, InputState::SameContent, 0, Days::default())));
-    let taken_out = taken_out(plan).into_iter();
-    inputs.extend(taken_out.map(|(path, state, days)| input(path, state, 0, held(days))));
-    inputs.extend(plan.vanished.iter().map(|old| input(&old.path, absence(plan, old), 0, held(&old.days))));
-    inputs
+}
+
+/// The days that change with rows of the UTC days `utc`.
+fn changed_days(utc: &[i32], held: &HeldDays<'_>, stuck: &StuckDays) -> Days {
+    let changed: Vec<i32> = utc.iter().copied().filter(|day| !stuck.holds(*day)).collect();
+    held.of(&changed)
 }

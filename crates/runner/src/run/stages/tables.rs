@@ -96,6 +96,7 @@ impl Run<'_> {
             self.check_versions()?;
             attempt.is_checked = true;
         }
+
         let clock = Instant::now();
         let earlier = self.rejected_earlier(record)?;
         let rejects = RejectLog::new(self.store.blobs().as_ref(), &self.options.run, None).after(earlier);
@@ -103,15 +104,7 @@ impl Run<'_> {
         let mut stage = self.stage(&on_reject);
         stage.unfinished.clone_from(&attempt.unfinished);
         let sources = stage.plan()?;
-        let plan = match &attempt.told {
-            Some(plan) => Plan::clone(plan),
-            None => {
-                let (plan, all) = self.plan(&sources)?;
-                attempt.compared = all;
-                self.observer.event(Event::Plan(plan.clone()));
-                attempt.told.insert(plan).clone()
-            }
-        };
+        let plan = self.told_plan(attempt, &sources)?;
         took(record, "plan", clock);
 
         let clock = Instant::now();
@@ -126,6 +119,7 @@ impl Run<'_> {
         let pending = loaded?;
         let committed = record.loads.clone();
         record.loads.extend(pending.iter().map(Pending::uncommitted));
+
         let first = kept.as_ref().ok().and_then(Option::as_ref).map_or(&[][..], |kept| kept.of_files.as_slice());
         let allowed = pending.iter().try_for_each(|load| check_rejected(self.job, &self.options.run, load, first));
         let allowed = allowed.and_then(|()| self.options.stop.check());
@@ -150,6 +144,17 @@ impl Run<'_> {
             self.keep_committed(record);
         }
         done.map(|()| (plan, rejected))
+    }
+
+    /// The plan of the run: made and told by the first attempt.
+    fn told_plan<'b>(&'b self, attempt: &mut LoadAttempt<'b>, sources: &[PlannedSource<'_>]) -> Result<Plan, RunError> {
+        if let Some(plan) = &attempt.told {
+            return Ok(plan.clone());
+        }
+        let (plan, compared) = self.plan(sources)?;
+        self.observer.event(Event::Plan(plan.clone()));
+        attempt.compared = compared;
+        Ok(attempt.told.insert(plan).clone())
     }
 
     /// Saves the record with the loads that are committed by now, for the lineage of a run that is killed before its end.
@@ -196,43 +201,56 @@ impl Run<'_> {
         sources: Vec<PlannedSource<'_>>,
         record: &mut RunRecord,
     ) -> Result<Vec<Pending>, RunError> {
-        let notes = unmatched_notes(&sources).into_iter().chain(unread_notes(&sources)).chain(folder_notes(&sources));
-        notes.for_each(|note| self.note(record, note));
+        let notes = [unmatched_notes(&sources), unread_notes(&sources), folder_notes(&sources)];
+        self.note_all(record, notes.concat());
         let rows_before = rows_of_changed(&sources);
         let idle = idle_notes(&self.options.without, &sources);
         pulled::save(pulled::origins(self.job, &pulls(&sources), self.store)?, self.store)?;
+
         let pending = stage.load(sources);
         // Also if the load failed, as this may be the cause.
         let loads = pending.iter().flatten().map(|load| &load.record);
         let first = loads.filter(|load| load.before == 0).map(|load| load.source.as_str()).collect();
-        stage.others.notes(self.seen, &first).into_iter().for_each(|note| self.note(record, note));
+        self.note_all(record, stage.others.notes(self.seen, &first));
         let mut pending = pending?;
-        pending.iter_mut().for_each(|load| load.record.left_out = stage.others.left_out(&load.record.source));
-        let notes = rowless_notes(&pending).into_iter().chain(shrunk_notes(&rows_before, &pending));
-        let future = future_note(&pending, (self.options.clock)());
-        let notes = notes.chain(reading_notes(&pending)).chain(future).chain(idle);
-        notes.for_each(|note| self.note(record, note));
-        let records: Vec<&LoadRecord> = pending.iter().map(|load| &load.record).collect();
-        let missing = self.rows_of_missing(&records);
-        for note in input_notes(&records, self.options, &missing) {
+        for load in &mut pending {
+            load.record.left_out = stage.others.left_out(&load.record.source);
+        }
+
+        self.note_all(record, rowless_notes(&pending));
+        self.note_all(record, shrunk_notes(&rows_before, &pending));
+        self.note_all(record, reading_notes(&pending));
+        self.note_all(record, future_note(&pending, (self.options.clock)()));
+        self.note_all(record, idle);
+        self.note_loads(record, &pending);
+        Ok(pending)
+    }
+
+    fn note_all(&self, record: &mut RunRecord, notes: impl IntoIterator<Item = String>) {
+        for note in notes {
             self.note(record, note);
         }
-        for load in &records {
-            // A rebuild reads what was deleted, too.
-            if load.stats.rows_hidden > 0 && !self.options.rebuild {
-                self.note(record, hidden_note(load));
-            }
+    }
+
+    /// Notes what became of inputs, rows and owed windows.
+    fn note_loads(&self, record: &mut RunRecord, pending: &[Pending]) {
+        let loads: Vec<&LoadRecord> = pending.iter().map(|load| &load.record).collect();
+        let missing = self.rows_of_missing(&loads);
+        self.note_all(record, input_notes(&loads, self.options, &missing));
+        // A rebuild reads what was deleted, too.
+        for load in loads.iter().filter(|load| load.stats.rows_hidden > 0 && !self.options.rebuild) {
+            self.note(record, hidden_note(load));
         }
-        for LoadRecord { table, owed, to_remove, stats, .. } in pending.iter().map(|load| &load.record) {
+
+        for LoadRecord { table, owed, to_remove, stats, .. } in loads {
             let rows = to_remove.iter().filter_map(|path| missing.get(path)).sum();
-            owed_notes(table, owed, to_remove, rows).into_iter().for_each(|note| self.note(record, note));
+            self.note_all(record, owed_notes(table, owed, to_remove, rows));
             match stats.rows_settled {
                 0 => {}
                 1 => self.note(record, format!("{table}: 1 row that was owed is loaded")),
                 rows => self.note(record, format!("{table}: {rows} rows that were owed are loaded")),
             }
         }
-        Ok(pending)
     }
 
     /// Brings derived tables up to date, in the order of the job file. Each is
