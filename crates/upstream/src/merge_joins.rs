@@ -1,5 +1,5 @@
-//! Guards against wrong results of sort-merge joins; rows "Merge join: floats" and "Merge join: filters" of
-//! `docs/datafusion-workarounds.md`.
+//! Guards against wrong results of sort-merge joins; rows "Merge join: floats", "Merge join: filters" and "Merge join:
+//! projections" of `docs/datafusion-workarounds.md`.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use datafusion::common::JoinSide;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_plan::PhysicalExpr;
-use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
+use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 
 /// Whether a merge compares the keys correctly. It does not support all types, and a semi or anti join of DataFusion
 /// 55.2 panics on NaN if equal keys span batches.
@@ -27,6 +28,14 @@ pub fn keys_are_comparable(join: &HashJoinExec) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// The join, with a node above it that no projection passes if it has a filter. DataFusion 55.2 moves projections below a merge
+/// join, and leaves its filter with the numbers that columns had before: rows are compared by other columns.
+pub fn below_projections(join: SortMergeJoinExec) -> Arc<dyn ExecutionPlan> {
+    let has_filter = join.filter().is_some();
+    let join: Arc<dyn ExecutionPlan> = Arc::new(join);
+    if has_filter { Arc::new(CooperativeExec::new(join)) } else { join }
 }
 
 /// The same filter with the columns of the left side first. A merge join of DataFusion 55.2 passes its columns in this

@@ -12,7 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
-use tidetable_upstream::merge_joins::{keys_are_comparable, left_columns_first};
+use tidetable_upstream::merge_joins::{below_projections, keys_are_comparable, left_columns_first};
 use tidetable_upstream::rules::node_rule::{Rule, node_rule};
 
 /// Size of a hash table as a multiple of its values.
@@ -44,7 +44,7 @@ fn merge_join(join: &HashJoinExec, most: usize) -> Result<Option<Arc<dyn Executi
         join.null_equality(),
     );
     // Some join types have no merge join.
-    Ok(merge.ok().map(|merge| Arc::new(merge) as Arc<dyn ExecutionPlan>))
+    Ok(merge.ok().map(below_projections))
 }
 
 /// Whether a side is known to fit into `most` bytes.

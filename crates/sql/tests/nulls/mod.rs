@@ -44,6 +44,23 @@ async fn windows_of_different_orders_are_planned_in_one_partition() {
     }
 }
 
+#[tokio::test]
+async fn a_join_that_spills_compares_the_columns_of_its_filter() {
+    let world = World::with_days(1);
+    let limited = world.open(&SessionOptions { memory: Some(1 << 20), ..SessionOptions::default() });
+    let tables = "WITH a AS (SELECT ts, meter % 3 AS k, kwh, meter FROM SENSOR WHERE meter < 9), \
+                  b AS (SELECT kwh AS y, meter % 3 AS k, meter AS m, ts FROM SENSOR WHERE meter < 9)";
+    for join in ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"] {
+        for columns in ["a.k, a.meter, b.k AS l, b.m", "a.meter, a.k, b.m, b.k AS l", "a.k, b.k AS l"] {
+            let query =
+                format!("{tables} SELECT {columns} FROM a {join} b ON a.k = b.k AND a.ts > b.ts AND a.kwh < b.y");
+            let expected = sorted(rows(&world.session(), &query).await.unwrap());
+            assert!(!expected.is_empty(), "{query}");
+            assert_eq!(sorted(rows(&limited, &query).await.unwrap()), expected, "{query}");
+        }
+    }
+}
+
 /// The sessions that are asked in turn.
 fn sessions(world: &World) -> [(&'static str, Session); 5] {
     let memory = |bytes| SessionOptions { memory: Some(bytes), ..SessionOptions::default() };

@@ -15,7 +15,7 @@ use arrow::datatypes::{Field, Schema, TimestampMicrosecondType};
 use datafusion::catalog::{MemTable, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider};
 use datafusion::error::DataFusionError;
 use datafusion::prelude::SessionContext;
-use futures::TryStreamExt;
+use futures::{FutureExt, TryStreamExt};
 use tidetable_sql::{Session, SessionOptions, SqlError};
 
 use super::duckdb::{python_with, run_script};
@@ -132,7 +132,9 @@ struct Outcome {
 
 async fn answer(session: &Session, sql: &str) -> Result<Vec<String>, SqlError> {
     // Planned on a thread with a large stack, as queries of a user are.
-    let batches: Vec<RecordBatch> = session.stream(sql).await?.try_collect().await.map_err(SqlError::from)?;
+    let asked = async { session.stream(sql).await?.try_collect().await.map_err(SqlError::from) };
+    let asked = std::panic::AssertUnwindSafe(asked).catch_unwind().await;
+    let batches: Vec<RecordBatch> = asked.unwrap_or_else(|_| panic!("{sql} panics"))?;
     let mut rows = texts(&batches);
     rows.sort();
     Ok(rows)

@@ -71,6 +71,17 @@ async fn still_broken_merge_joins_ignore_the_column_order_of_filters() {
 }
 
 #[tokio::test]
+async fn still_broken_projections_below_merge_joins_move_their_filters() {
+    let context = plain();
+    run_all(&context, &["SET datafusion.optimizer.prefer_hash_join = false"]).await;
+    // x > y, which is true; without x and y, the filter compares a and b.
+    let query = "SELECT l.k, l.a, r.k, r.b FROM (VALUES (9, 1, 0)) AS l(x, k, a) JOIN (VALUES (8, 1, 7)) AS r(y, k, b) \
+                 ON l.k = r.k AND l.x > r.y";
+    let found = rows(&context, query).await;
+    still_broken(&found, &[], &["1 | 0 | 1 | 7"], &format!("below_projections of {MERGES}"));
+}
+
+#[tokio::test]
 async fn still_broken_distinct_beside_sums_of_decimals() {
     let context = plain();
     run_all(&context, &["CREATE TABLE t (price DECIMAL(10, 2), meter BIGINT) AS VALUES (1.25, 1), (2.50, 2)"]).await;

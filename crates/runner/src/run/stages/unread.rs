@@ -6,9 +6,8 @@ use tidetable_ingest::ReplacedCells;
 use tidetable_job::{Job, several};
 use tidetable_layout::Window;
 use tidetable_layout::time::{DAY, window_name};
-use tidetable_record::InputState;
+use tidetable_record::{InputState, LoadRecord};
 use tidetable_source::Unread;
-use tidetable_store::Input;
 
 use crate::run::stages::load::{Pending, PlannedSource};
 
@@ -31,16 +30,17 @@ pub(crate) fn unread_notes(sources: &[PlannedSource<'_>]) -> Vec<String> {
 
 /// Notes on keys of folders that no column reads, one for each source.
 pub(crate) fn folder_notes(sources: &[PlannedSource<'_>]) -> Vec<String> {
-    let note = |planned: &PlannedSource<'_>| {
+    let mut notes = Vec::new();
+    for planned in sources {
         let (name, keys) = (&planned.source.spec.name, &planned.undeclared_keys);
-        let first = keys.values().next()?;
+        let Some(first) = keys.values().next() else { continue };
         let keys = keys.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-        Some(format!(
+        notes.push(format!(
             "source {name}: folders name values of {keys}, which are not read ({first}); declare them in `columns` to read \
              them"
-        ))
-    };
-    sources.iter().filter_map(note).collect()
+        ));
+    }
+    notes
 }
 
 /// Notes on patterns without a file. Where a table holds inputs of the source, all of them are gone, which is a warning.
@@ -69,56 +69,66 @@ pub(crate) fn rows_of_changed(sources: &[PlannedSource<'_>]) -> BTreeMap<String,
 pub(crate) fn shrunk_notes(before: &BTreeMap<String, u64>, loads: &[Pending]) -> Vec<String> {
     let inputs = loads.iter().flat_map(Pending::inputs_read);
     let now: BTreeMap<&str, u64> = inputs.map(|input| (input.path.as_str(), input.read)).collect();
-    let shrunk = now.into_iter().filter_map(|(path, rows)| Some((path, rows, *before.get(path)?)));
-    let shrunk = shrunk.filter(|(_, rows, before)| *rows > 0 && rows < before);
-    let note = |(path, rows, before)| {
-        format!(
-            "warning: {path} has {rows} of the {before} rows that it had; if it was cut short, put the whole file back"
-        )
-    };
-    shrunk.map(note).collect()
+
+    let mut notes = Vec::new();
+    for (path, rows) in now {
+        if let Some(before) = before.get(path).filter(|before| (1..**before).contains(&rows)) {
+            notes.push(format!(
+                "warning: {path} has {rows} of the {before} rows that it had; if it was cut short, put the whole file back"
+            ));
+        }
+    }
+    notes
 }
 
 /// Warnings of rows that gave other values to cells of rows of the same load, where it read several files. A table of the newest
 /// rows replaces them on purpose.
 pub(crate) fn replaced_notes(job: &Job, loads: &[Pending]) -> Vec<String> {
-    let is_upsert = |table: &str| job.tables.iter().any(|known| known.spec.name == table && known.spec.upsert);
-    let replaced = |load: &Pending| {
+    let mut notes = Vec::new();
+    for load in loads {
         let (table, cells) = (&load.record.table, load.record.stats.overwritten_changed);
+        let is_upsert = job.tables.iter().any(|known| known.spec.name == *table && known.spec.upsert);
         let files = load.inputs_read().filter(|input| input.read > input.rejected).count();
-        // A corrected file replaces rows by intention.
-        let is_corrected =
-            load.record.inputs.iter().any(|input| matches!(input.state, InputState::Changed | InputState::ReadAgain));
-        (!is_corrected && cells > 0 && files > 1 && !is_upsert(table)).then(|| {
-            let (cells, were) = (several(cells, "cell"), if cells == 1 { "was" } else { "were" });
-            format!(
-                "warning: {table}: {cells} {were} replaced by other values of later rows of the {files} files with the \
-                 same key and time: of files that come together, the one with the last name wins. If these are other \
-                 readings, name a column in `row_key` that tells them apart"
-            )
-        })
-    };
-    loads.iter().filter_map(replaced).collect()
+        if cells == 0 || files < 2 || is_upsert || is_corrected(load) {
+            continue;
+        }
+
+        let (cells, were) = (several(cells, "cell"), if cells == 1 { "was" } else { "were" });
+        notes.push(format!(
+            "warning: {table}: {cells} {were} replaced by other values of later rows of the {files} files with the \
+             same key and time: of files that come together, the one with the last name wins. If these are other \
+             readings, name a column in `row_key` that tells them apart"
+        ));
+    }
+    notes
+}
+
+/// Whether a load reads a corrected file, which replaces rows by intention.
+fn is_corrected(load: &Pending) -> bool {
+    let mut inputs = load.record.inputs.iter();
+    inputs.any(|input| matches!(input.state, InputState::Changed | InputState::ReadAgain))
 }
 
 /// Warnings of new inputs whose rows gave other values to cells of earlier runs. Corrected and grown inputs do so by
 /// intention.
 pub(crate) fn replaced_before_notes(loads: &[Pending]) -> Vec<String> {
-    let replaced = |load: &Pending| {
-        let ReplacedCells { changed, by, of, .. } = load.record.stats.replaced.as_ref()?;
-        (*changed > 0 && !by.is_empty() && !of.is_empty()).then(|| {
-            let (cells, were) = (several(*changed, "cell"), if *changed == 1 { "was" } else { "were" });
-            format!(
-                "warning: {}: {cells} of earlier runs {were} replaced by rows of {} with the same key and time and \
-                 other values. They came from {}. If these are other readings, name a column in `row_key` that tells \
-                 them apart, and run with --rebuild",
-                load.record.table,
-                one_of(by),
-                one_of(of)
-            )
-        })
-    };
-    loads.iter().filter_map(replaced).collect()
+    let mut notes = Vec::new();
+    for LoadRecord { table, stats, .. } in loads.iter().map(|load| &load.record) {
+        let Some(ReplacedCells { changed, by, of, .. }) = &stats.replaced else { continue };
+        if *changed == 0 || by.is_empty() || of.is_empty() {
+            continue;
+        }
+
+        let (cells, were) = (several(*changed, "cell"), if *changed == 1 { "was" } else { "were" });
+        notes.push(format!(
+            "warning: {table}: {cells} of earlier runs {were} replaced by rows of {} with the same key and time and \
+             other values. They came from {}. If these are other readings, name a column in `row_key` that tells \
+             them apart, and run with --rebuild",
+            one_of(by),
+            one_of(of)
+        ));
+    }
+    notes
 }
 
 /// The first of `files`, and how many others there are.
@@ -136,9 +146,13 @@ fn one_of(files: &[String]) -> String {
 pub(crate) fn future_note(loads: &[Pending], clock: i64) -> Option<String> {
     // A local date may be a day ahead.
     let last = i32::try_from(clock.div_euclid(DAY) + 1).ok()?;
-    let ahead = |input: &Input| input.days.iter().next_back().copied().filter(|day| *day > last);
-    let inputs = loads.iter().flat_map(Pending::inputs_read);
-    let files: BTreeMap<&str, i32> = inputs.filter_map(|input| Some((input.path.as_str(), ahead(input)?))).collect();
+    let mut files: BTreeMap<&str, i32> = BTreeMap::new();
+    for input in loads.iter().flat_map(Pending::inputs_read) {
+        if let Some(day) = input.days.last().filter(|day| **day > last) {
+            files.insert(&input.path, *day);
+        }
+    }
+
     let (file, day) = files.iter().max_by_key(|(_, day)| **day)?;
     let others = match files.len() {
         1 => String::new(),
