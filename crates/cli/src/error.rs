@@ -265,12 +265,20 @@ pub enum CliError {
     #[error("unknown job {job}: neither a job file nor a record of a run has that name; jobs here: {known}")]
     NoJob { job: String, known: String },
     /// A run without rejected rows.
-    #[error("run {run} has no rejected rows{why}: there is nothing to read again")]
+    #[error("run {run} has no rejected rows{why}: there is nothing to read again{}", other_run(other))]
     NothingRejected {
         run: String,
         /// Why, with a space and brackets.
         why: &'static str,
+        /// The newest run of the job that has some.
+        other: Option<String>,
     },
+    /// Inputs of a replay that are not there.
+    #[error(
+        "not read again: {files}: no input has that name now; put what was moved or packed back under its name, or correct it where \
+         it is, and run the job"
+    )]
+    NotReadAgain { files: String },
     /// An unknown name in `lineage`.
     #[error(
         "there is no {what} {name}: `tidetable tables` lists tables and exports, `tidetable describe` a table's inputs"
@@ -561,6 +569,11 @@ fn excerpt(line: &str, at: usize) -> (String, usize) {
         shown[EXCERPT - 1] = '…';
     }
     (shown.into_iter().collect(), at - first)
+}
+
+/// Where to look instead of a run without rejected rows.
+fn other_run(other: &Option<String>) -> String {
+    other.as_ref().map(|run| format!("; `tidetable replay {run}` reads those of an earlier run")).unwrap_or_default()
 }
 
 #[cfg(test)]

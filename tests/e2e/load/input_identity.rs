@@ -466,3 +466,29 @@ fn other_content_behind_a_packed_name_is_a_new_input() {
     assert!(said.contains("in/1.csv is gone"), "{said}");
     assert_eq!(contents(&project), "x#01=1 x#02=2");
 }
+
+#[test]
+fn a_name_that_is_used_again_is_a_warning() {
+    let project = sums("\"in/log.csv*\"", "day");
+    let job = project.read("jobs/j/job.toml").replace("time = \"ts\"", "format = \"csv\"\ntime = \"ts\"");
+    project.write("jobs/j/job.toml", job);
+    put(&project, "in/log.csv.1", &[("x", 1, 1)]);
+    put(&project, "in/log.csv", &[("x", 2, 2)]);
+    project.ok(&["run", "j"]);
+
+    // The oldest is taken away; the others get other names.
+    rename(&project, "in/log.csv", "in/log.csv.1");
+    put(&project, "in/log.csv", &[("x", 3, 3)]);
+    let told = project.succeeds(&["run", "j", "--quiet"]).stderr;
+    assert!(
+        told.contains("warning: in/log.csv.1 has rows of other days than it had: those of 2020-01-01 are removed"),
+        "{told}"
+    );
+    assert!(!told.contains("warning: in/log.csv has"), "its former rows are those of in/log.csv.1: {told}");
+    assert_eq!(contents(&project), "x#02=2 x#03=3");
+
+    // A corrected day is no other day.
+    put(&project, "in/log.csv", &[("x", 3, 4), ("y", 3, 1)]);
+    let told = project.succeeds(&["run", "j", "--quiet"]).stderr;
+    assert!(!told.contains("warning"), "{told}");
+}

@@ -328,6 +328,27 @@ fn repaired_rejected_rows_are_loaded_by_replay() {
 }
 
 #[test]
+fn replay_of_a_job_reads_its_newest_rejected_rows() {
+    let project = project();
+    write_day(&project, 1, "much");
+    let first = run(&project, &[]);
+    let idle = run(&project, &[]);
+    let said = project.fails(1, &["replay", text(&idle["run"])]);
+    assert!(said.contains(&format!("`tidetable replay {}` reads those of an earlier run", text(&first["run"]))), "{said}");
+
+    write_day(&project, 1, "7");
+    let said = project.messages(&["replay", "j"]);
+    assert!(said.contains("1 row rejected then, 0 now"), "{said}");
+
+    // What is gone is not read.
+    write_day(&project, 2, "little");
+    run(&project, &[]);
+    fs::remove_file(project.path("in/2020-01-02.csv")).unwrap();
+    let said = project.fails(1, &["replay", "j"]);
+    assert!(said.contains("not read again: in/2020-01-02.csv: no input has that name now"), "{said}");
+}
+
+#[test]
 fn replay_allows_previously_rejected_rows() {
     let project = project();
     // 1 of 9 rows is less than 20%, 1 of the 3 of its file is more.

@@ -455,6 +455,8 @@ fn jobs_run_in_dependency_order() {
     let ran = project.run(&["run", "--all", "--new-root"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("a is not run: j, which it depends on, failed"), "{}", ran.stderr);
+    let quiet = project.run(&["run", "--all", "--new-root", "--quiet"]);
+    assert!(quiet.stderr.contains("a is not run: j, which it depends on, failed"), "{}", quiet.stderr);
 }
 
 #[test]

@@ -41,6 +41,9 @@ impl EachJob<'_> {
     }
 }
 
+/// The exit code of a run that did all it could: what it left does not hold back the jobs that depend on it.
+const PARTIAL: u8 = 4;
+
 /// Runs every job of the project in dependency order, or shows the plans. If a job fails, those that
 /// depend on it do not run; the others do.
 pub fn run_all(global: &Global, project: &Project, asked: &EachJob<'_>, dry_run: bool) -> Result<(), CliError> {
@@ -56,8 +59,8 @@ pub fn run_all(global: &Global, project: &Project, asked: &EachJob<'_>, dry_run:
     let mut unmade: Vec<&str> = Vec::new();
 
     for (job, after) in &jobs {
-        if let Some(before) = after.iter().find(|before| failed.iter().any(|(name, _)| name == *before)) {
-            print_message(global, &format!("{} is not run: {before}, which it depends on, failed", job.name));
+        if let Some(before) = after.iter().find(|before| has_failed(&failed, before)) {
+            print_message(global, &format!("warning: {} is not run: {before}, which it depends on, failed", job.name));
             failed.push((job.name.clone(), 1));
             continue;
         }
@@ -100,6 +103,11 @@ pub fn run_all(global: &Global, project: &Project, asked: &EachJob<'_>, dry_run:
         None => Ok(()),
         Some((_, code)) => Err(CliError::Several { failed: count(failed.len() as u64, "job"), code: *code }),
     }
+}
+
+/// Whether a job is among those that `failed`, by their exit codes, so that others must wait.
+fn has_failed(failed: &[(String, u8)], job: &str) -> bool {
+    failed.iter().any(|(name, code)| name == job && *code != PARTIAL)
 }
 
 /// The names of the inputs of each job, if `--without` is given; each of its names must be one of them.

@@ -150,7 +150,7 @@ fn kind(record: &RunRecord) -> HookKind {
 /// Whether the run warned, rows were rejected, or a check of severity `warn` failed.
 fn has_warnings(record: &RunRecord) -> bool {
     let warned = record.checks.iter().any(|check| !check.passed && check.severity == Severity::Warn);
-    warned || record.warnings().next().is_some() || record.rows_rejected > 0 || record.totals().rows_rejected > 0
+    warned || record.warnings().next().is_some() || record.all_rejected() > 0
 }
 
 /// Why a run failed, or what it warned of: rejected rows, checks that warn, and the first other warnings.
@@ -160,7 +160,7 @@ fn what_went_wrong(record: &RunRecord) -> String {
     }
 
     let mut told = Vec::new();
-    let rejected = record.rows_rejected.max(record.totals().rows_rejected);
+    let rejected = record.all_rejected();
     if rejected > 0 {
         let (rows, were) = (several(rejected, "row"), if rejected == 1 { "was" } else { "were" });
         told.push(format!("{rows} {were} rejected: tidetable rejects {} --run {}", record.job, record.run));

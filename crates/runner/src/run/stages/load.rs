@@ -610,6 +610,11 @@ pub(crate) fn owed_record(table: &Table, left: &LeftWindow) -> OwedRecord {
 }
 
 impl Pending {
+    /// The inputs that it records.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Input> {
+        self.edit.inputs.iter()
+    }
+
     /// The inputs that were read.
     pub(crate) fn inputs_read(&self) -> impl Iterator<Item = &Input> {
         self.edit.inputs.iter().filter(|input| !self.restated.contains(input))

@@ -29,8 +29,8 @@ use crate::run::stages::load::{LoadStage, Pending, PlannedSource, idle_notes, pu
 use crate::run::stages::pulled;
 use crate::run::stages::unfinished::{Unfinished, is_being_written};
 use crate::run::stages::unread::{
-    folder_notes, future_note, replaced_before_notes, replaced_notes, rowless_notes, rows_of_changed, shrunk_notes,
-    unmatched_notes, unread_notes,
+    folder_notes, former_inputs, future_note, lost_rows_notes, occur, replaced_before_notes, replaced_notes,
+    rowless_notes, unmatched_notes, unread_notes, withdrawn_notes,
 };
 use crate::units::compact::CarriedMerges;
 
@@ -203,7 +203,7 @@ impl Run<'_> {
     ) -> Result<Vec<Pending>, RunError> {
         let notes = [unmatched_notes(&sources), unread_notes(&sources), folder_notes(&sources)];
         self.note_all(record, notes.concat());
-        let rows_before = rows_of_changed(&sources);
+        let before = former_inputs(&sources);
         let idle = idle_notes(&self.options.without, &sources);
         pulled::save(pulled::origins(self.job, &pulls(&sources), self.store)?, self.store)?;
 
@@ -218,7 +218,7 @@ impl Run<'_> {
         }
 
         self.note_all(record, rowless_notes(&pending));
-        self.note_all(record, shrunk_notes(&rows_before, &pending));
+        self.note_all(record, lost_rows_notes(&before, &pending));
         self.note_all(record, reading_notes(&pending));
         self.note_all(record, future_note(&pending, (self.options.clock)()));
         self.note_all(record, idle);
@@ -237,6 +237,7 @@ impl Run<'_> {
         let loads: Vec<&LoadRecord> = pending.iter().map(|load| &load.record).collect();
         let missing = self.rows_of_missing(&loads);
         self.note_all(record, input_notes(&loads, self.options, &missing));
+        self.note_all(record, withdrawn_notes(&format!("{}/exports/", self.root.trim_end_matches('/')), &loads));
         // A rebuild reads what was deleted, too.
         for load in loads.iter().filter(|load| load.stats.rows_hidden > 0 && !self.options.rebuild) {
             self.note(record, hidden_note(load));
@@ -601,7 +602,7 @@ fn reading_notes(loads: &[Pending]) -> Vec<String> {
         if let Some(times @ 1..) = most(|stats| stats.repeated_times) {
             notes.push(format!(
                 "source {source}: {} twice, because the clocks go back: the first of the two is taken",
-                if times == 1 { "1 local time occurs".to_owned() } else { format!("{times} local times occur") }
+                occur(times)
             ));
         }
         if let Some(times @ 1..) = most(|stats| stats.cut_times) {

@@ -1,13 +1,13 @@
 //! Files that are not read, or that bring no rows: what the notes of a run say of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tidetable_ingest::ReplacedCells;
 use tidetable_job::{Job, several};
 use tidetable_layout::Window;
 use tidetable_layout::time::{DAY, window_name};
 use tidetable_record::{InputState, LoadRecord};
-use tidetable_source::Unread;
+use tidetable_source::{ContentHash, Unread};
 
 use crate::run::stages::load::{Pending, PlannedSource};
 
@@ -59,26 +59,70 @@ pub(crate) fn unmatched_notes(sources: &[PlannedSource<'_>]) -> Vec<String> {
     notes
 }
 
-/// The accepted rows of changed inputs before they changed, by path: one that lost its rejected rows was corrected.
-pub(crate) fn rows_of_changed(sources: &[PlannedSource<'_>]) -> BTreeMap<String, u64> {
-    let changed = sources.iter().flat_map(|planned| &planned.tables).flat_map(|table| &table.plan.changed);
-    changed.map(|(file, held)| (file.path.clone(), held.read.saturating_sub(held.rejected))).collect()
+/// A changed input before it changed.
+pub(crate) struct Former {
+    /// Its accepted rows: one that lost its rejected rows was corrected.
+    rows: u64,
+    /// The UTC days of its cells.
+    days: BTreeSet<i32>,
+    hash: ContentHash,
 }
 
-/// Warnings of changed inputs that have fewer rows than `before`: a file cut short looks like a correction.
-pub(crate) fn shrunk_notes(before: &BTreeMap<String, u64>, loads: &[Pending]) -> Vec<String> {
-    let inputs = loads.iter().flat_map(Pending::inputs_read);
-    let now: BTreeMap<&str, u64> = inputs.map(|input| (input.path.as_str(), input.read)).collect();
+/// Changed inputs before they changed, by path.
+pub(crate) fn former_inputs(sources: &[PlannedSource<'_>]) -> BTreeMap<String, Former> {
+    let mut before: BTreeMap<String, Former> = BTreeMap::new();
+    for (file, held) in sources.iter().flat_map(|planned| &planned.tables).flat_map(|table| &table.plan.changed) {
+        let rows = held.read.saturating_sub(held.rejected);
+        let former = before.entry(file.path.clone()).or_insert(Former { rows, days: BTreeSet::new(), hash: held.hash });
+        former.days.extend(&held.days);
+    }
+    before
+}
+
+/// Warnings of changed inputs that lost rows: a file that has fewer looks like a correction, and so does a name that was used
+/// again for other days.
+pub(crate) fn lost_rows_notes(before: &BTreeMap<String, Former>, loads: &[Pending]) -> Vec<String> {
+    let mut now: BTreeMap<&str, (u64, BTreeSet<i32>)> = BTreeMap::new();
+    let mut contents = HashSet::new();
+    for input in loads.iter().flat_map(Pending::inputs) {
+        contents.insert(input.hash);
+        let (rows, days) = now.entry(&input.path).or_default();
+        *rows = (*rows).max(input.read);
+        days.extend(&input.days);
+    }
 
     let mut notes = Vec::new();
-    for (path, rows) in now {
-        if let Some(before) = before.get(path).filter(|before| (1..**before).contains(&rows)) {
+    for (path, (rows, days)) in now {
+        let Some(former) = before.get(path).filter(|_| rows > 0) else { continue };
+        let lost: Vec<i32> = former.days.difference(&days).copied().collect();
+        let is_moved = contents.contains(&former.hash);
+        if !lost.is_empty() && former.days.is_disjoint(&days) && !is_moved {
             notes.push(format!(
-                "warning: {path} has {rows} of the {before} rows that it had; if it was cut short, put the whole file back"
+                "warning: {path} has rows of other days than it had: those of {} are removed. If its name was used again for \
+                 other rows, as by a rotation of files, put the former ones back under a name of their own",
+                named_days(&lost)
+            ));
+        } else if rows < former.rows {
+            notes.push(format!(
+                "warning: {path} has {rows} of the {} rows that it had; if it was cut short, put the whole file back",
+                former.rows
             ));
         }
     }
     notes
+}
+
+/// The first and the last of ascending UTC days.
+fn named_days(days: &[i32]) -> String {
+    match days {
+        [] => String::new(),
+        [day] => day_name(*day),
+        [first, .., last] => format!("{} to {}", day_name(*first), day_name(*last)),
+    }
+}
+
+fn day_name(day: i32) -> String {
+    window_name(Window::Day, i64::from(day) * DAY)
 }
 
 /// Warnings of rows that gave other values to cells of rows of the same load, where it read several files. A table of the newest
@@ -94,13 +138,40 @@ pub(crate) fn replaced_notes(job: &Job, loads: &[Pending]) -> Vec<String> {
         }
 
         let (cells, were) = (several(cells, "cell"), if cells == 1 { "was" } else { "were" });
+        // The second of two hours with the same local times replaces the first, in one file, too.
+        let clocks = match load.record.stats.repeated_times {
+            0 => String::new(),
+            times => format!(" {} twice, because the clocks go back: rows at these replace each other.", occur(times)),
+        };
         notes.push(format!(
             "warning: {table}: {cells} {were} replaced by other values of later rows of the {files} files with the \
-             same key and time: of files that come together, the one with the last name wins. If these are other \
+             same key and time: of files that come together, the one with the last name wins.{clocks} If these are other \
              readings, name a column in `row_key` that tells them apart"
         ));
     }
     notes
+}
+
+/// How many local times occur.
+pub(crate) fn occur(times: u64) -> String {
+    if times == 1 { "1 local time occurs".to_owned() } else { format!("{times} local times occur") }
+}
+
+/// Warnings of files below `exports`, the folder of this store as inputs name it, that are published no more.
+pub(crate) fn withdrawn_notes(exports: &str, loads: &[&LoadRecord]) -> Vec<String> {
+    let inputs = loads.iter().flat_map(|load| &load.inputs);
+    let gone = inputs.filter(|input| input.state == InputState::Gone && input.path.starts_with(exports));
+    let gone: BTreeSet<&str> = gone.map(|input| input.path.as_str()).collect();
+    let Some(first) = gone.first() else { return Vec::new() };
+    let others = match gone.len() - 1 {
+        0 => String::new(),
+        others => format!(" and {} of exports", several(others as u64, "other file")),
+    };
+    vec![format!(
+        "warning: {first}{others}, published before, {} withdrawn: the rows stay in the tables of this job; run with --without and \
+         the name to take them out",
+        if gone.len() == 1 { "is" } else { "are" }
+    )]
 }
 
 /// Whether a load reads a corrected file, which replaces rows by intention.
@@ -158,9 +229,10 @@ pub(crate) fn future_note(loads: &[Pending], clock: i64) -> Option<String> {
         1 => String::new(),
         files => format!(" (and {})", several(files as u64 - 1, "other file")),
     };
-    let day_name = window_name(Window::Day, i64::from(*day) * DAY);
-    let told =
-        format!("{file}{others} has readings of {day_name}, in the future: correct them, if that is no forecast");
+    let told = format!(
+        "{file}{others} has readings of {}, in the future: correct them, if that is no forecast",
+        day_name(*day)
+    );
     Some(if *day > last.saturating_add(YEAR) { format!("warning: {told}") } else { told })
 }
 
