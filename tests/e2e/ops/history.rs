@@ -340,6 +340,16 @@ fn replay_of_a_job_reads_its_newest_rejected_rows() {
     let said = project.messages(&["replay", "j"]);
     assert!(said.contains("1 row rejected then, 0 now"), "{said}");
 
+    // A corrected row is rejected no more, whatever its file is called now.
+    write_day(&project, 1, "much");
+    run(&project, &[]);
+    fs::rename(project.path("in/2020-01-01.csv"), project.path("in/2020-01-01-corrected.csv")).unwrap();
+    run(&project, &[]);
+    let corrected = project.read("in/2020-01-01-corrected.csv").replace("much", "7");
+    project.write("in/2020-01-01-corrected.csv", corrected);
+    run(&project, &[]);
+    assert_eq!(project.json(&["rejects", "j"]), Vec::<Value>::new());
+
     // What is gone is not read.
     write_day(&project, 2, "little");
     run(&project, &[]);

@@ -115,6 +115,7 @@ fn find(store: &Store, args: &Rejects) -> Result<Found, CliError> {
         }
 
         read_since.extend(read_again(&record));
+        add_former_names(&record, &mut read_since);
         jobs.insert(record.job);
     }
 
@@ -123,6 +124,16 @@ fn find(store: &Store, args: &Rejects) -> Result<Found, CliError> {
     }
     let known = jobs.into_iter().collect::<Vec<_>>().join(", ");
     Err(CliError::NoJob { job: args.job.clone(), known })
+}
+
+/// Adds the names that inputs of `read_since` had before this run.
+fn add_former_names(record: &RunRecord, read_since: &mut BTreeSet<String>) {
+    for input in record.loads.iter().flat_map(|load| &load.inputs) {
+        let is_renamed = matches!(input.state, InputState::Renamed | InputState::Grown);
+        if let Some(before) = input.same_as.as_ref().filter(|_| is_renamed && read_since.contains(&input.path)) {
+            read_since.insert(before.clone());
+        }
+    }
 }
 
 /// The inputs that a run read as a whole or removed: rows that were rejected of them before are rejected no more, or by
