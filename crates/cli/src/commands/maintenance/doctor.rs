@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use tidetable_runner::UlidIds;
+use tidetable_runner::{UlidIds, runtime};
 use tidetable_runner::report::Diagnosis;
 
 use crate::activity::Activity;
@@ -20,7 +20,8 @@ pub fn doctor(global: &Global, args: &Doctor) -> Result<(), CliError> {
 
     let activity = Activity::begin(global, "looking at the files of the root");
     let project = project_if_any(global)?;
-    let mut found = Diagnosis::new(&store, project.as_ref(), &args.without, now)?;
+    let runtime = runtime()?;
+    let mut found = Diagnosis::new(&store, project.as_ref(), &args.without, runtime.handle(), now)?;
     let fixed = if args.fix { found.fix(&store, project.as_ref(), &UlidIds::default()) } else { Ok(()) };
     drop(activity);
 

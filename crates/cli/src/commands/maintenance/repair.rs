@@ -1,13 +1,12 @@
 //! `tidetable repair`: removes damaged SSTs from a table, and reports what is lost with them.
 
 use std::io::Write;
-use std::path::Path;
 
 use tidetable_layout::time::window_name;
-use tidetable_runner::UlidIds;
+use tidetable_runner::{UlidIds, runtime};
 use tidetable_runner::plan::{ranges, rows_of, up_to};
 use tidetable_runner::record::NewestVersions;
-use tidetable_source::Location;
+use tidetable_runner::report::InputPlaces;
 use tidetable_upkeep::{RepairDone, RepairPlan, SstReport};
 
 use crate::args::{Global, Output, Repair};
@@ -24,10 +23,11 @@ pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
     NewestVersions::default().check_latest(&store, &args.table)?;
     let project = project_if_any(global)?;
 
-    let is_gone = |path: &str| {
-        let is_here = Location::parse(path).is_ok_and(|place| matches!(place, Location::Path(_)));
-        is_here && project.as_ref().is_some_and(|project| !Path::new(&project.resolve(path)).exists())
-    };
+    let runtime = runtime()?;
+    let newest = store.table(&args.table).latest().ok().flatten();
+    let job = newest.map(|version| version.table.job).unwrap_or_default();
+    let places = project.as_ref().map(|project| InputPlaces::new(project, &job, &args.table, runtime.handle()));
+    let is_gone = |path: &str| places.as_ref().is_some_and(|places| places.is_gone(path));
     let plan = RepairPlan::new(&store, &args.table, &args.drop, is_gone)?;
 
     let acts = args.yes || !args.drop.is_empty();

@@ -8,7 +8,7 @@ use serde_json::json;
 use tidetable_ingest::RejectedRow;
 use tidetable_job::Project;
 use tidetable_runner::record::{InputState, RunRecord, Runs, rejected_rows};
-use tidetable_source::Format;
+use tidetable_source::{Format, is_url};
 use tidetable_store::Store;
 
 use crate::args::{Global, Output, Rejects};
@@ -223,6 +223,7 @@ fn no_header(project: Option<&Project>, files: &BTreeSet<&str>) -> String {
         None => {
             "there is no project here, and the names of inputs are relative to one: add -C DIR with the folder of tidetable.toml"
         }
+        Some(_) if files.iter().any(|file| is_url(file)) => "their inputs are in a bucket: take it from one of them",
         Some(project) if files.iter().any(|file| Path::new(&project.resolve(file)).exists()) => {
             "their inputs have none in plain text"
         }

@@ -1,23 +1,24 @@
 //! Inputs that only lost versions of a table hold: their files are gone, so that no run can load them again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use tidetable_blobs::Blobs;
-use tidetable_job::{Project, several};
+use tidetable_job::several;
 use tidetable_record::{InputRecord, InputState, LoadRecord, Runs, first_run};
-use tidetable_source::Location;
 use tidetable_store::{Version, ulid_text};
 
 use crate::fault::error::RunError;
 use crate::options::without::{Without, options_for, some};
 use crate::report::QUARANTINE;
+use crate::report::input_places::InputPlaces;
 
 /// What no run can load again if a table goes back to an earlier version, and was not given up by `--without`.
 #[derive(Debug, Default)]
 pub(super) struct LostInputs {
     /// The gone inputs, by name.
     gone: Vec<String>,
+    /// Why some of these may be there: their buckets do not answer.
+    unanswered: Option<String>,
     /// Records of runs that cannot be read: they may name more. Paths inside the store.
     unreadable: Vec<String>,
 }
@@ -30,12 +31,12 @@ impl LostInputs {
     /// If the records of runs cannot be listed.
     pub(super) fn find(
         blobs: &dyn Blobs,
-        project: Option<&Project>,
+        places: Option<&InputPlaces<'_>>,
         readable: &Version,
         without: &[String],
     ) -> Result<Self, RunError> {
         let without = Without::new(without);
-        let Some(project) = project.filter(|_| !without.takes_all()) else { return Ok(Self::default()) };
+        let Some(places) = places.filter(|_| !without.takes_all()) else { return Ok(Self::default()) };
         // Records of an earlier table of the name count versions of their own.
         let born = u128::from_str_radix(&readable.table_uuid, 16).map(ulid_text).unwrap_or_default();
         let since = first_run(&readable.commit).max(born);
@@ -57,8 +58,8 @@ impl LostInputs {
         }
 
         let loaded = lost.loaded.into_iter();
-        let gone = loaded.filter(|path| is_gone(project, path) && !without.takes(path)).collect();
-        Ok(Self { gone, unreadable })
+        let gone = loaded.filter(|path| !without.takes(path) && places.is_gone(path)).collect();
+        Ok(Self { gone, unanswered: places.unanswered().map(str::to_owned), unreadable })
     }
 
     /// Whether the runs to come can load all that is lost.
@@ -80,7 +81,8 @@ impl LostInputs {
             [] => String::new(),
             paths => format!("; what else was loaded since is unknown: {} cannot be read", some(paths)),
         };
-        inputs + &records
+        let reason = self.unanswered.iter().map(|reason| format!(", or cannot be asked for: {reason}"));
+        inputs + &reason.collect::<String>() + &records
     }
 
     /// What a person does before `--fix`.
@@ -154,12 +156,6 @@ impl LoadedInputs {
             self.renamed.insert(former.clone(), name);
         }
     }
-}
-
-/// Whether the file of an input is known to be missing. Objects of buckets are not asked for.
-fn is_gone(project: &Project, path: &str) -> bool {
-    let is_here = Location::parse(path).is_ok_and(|place| matches!(place, Location::Path(_)));
-    is_here && !Path::new(&project.resolve(path)).exists()
 }
 
 #[cfg(test)]

@@ -14,13 +14,16 @@ use tidetable_export::{FileFormat, LogFinding, log_findings};
 use tidetable_job::{Job, Project, several};
 use tidetable_record::{KnownVersions, LostVersion, Runs, holder};
 use tidetable_store::published::Published;
+use tidetable_store::version::TableIdentity;
 use tidetable_store::{Store, StoreError};
 use tidetable_upkeep::TableHealth;
+use tokio::runtime::Handle;
 
 use crate::fault::error::RunError;
 use crate::fault::lost_store::LostTable;
 use crate::marks::Marks;
 use crate::report::doctor::lost_inputs::LostInputs;
+use crate::report::input_places::InputPlaces;
 use crate::report::lost_lists::lost_lists;
 use crate::report::reject_files::{RejectDamage, reject_files};
 use crate::report::status::CLOCK_SKEW;
@@ -120,7 +123,13 @@ impl Diagnosis {
     ///
     /// # Errors
     /// If the store cannot be listed, or a file cannot be read for another reason than its content.
-    pub fn new(store: &Store, project: Option<&Project>, without: &[String], now: i64) -> Result<Self, RunError> {
+    pub fn new(
+        store: &Store,
+        project: Option<&Project>,
+        without: &[String],
+        runtime: &Handle,
+        now: i64,
+    ) -> Result<Self, RunError> {
         let mut found = Self::default();
         let blobs = store.blobs().as_ref();
         or_in_the_way(found.records(blobs, now))?;
@@ -128,7 +137,7 @@ impl Diagnosis {
         or_in_the_way(found.lists(store, project))?;
         let tables = or_in_the_way(blobs.list("tables").map_err(RunError::from))?;
         let named = or_in_the_way(KnownVersions::of(blobs, &tables, usize::MAX).map_err(RunError::from))?;
-        let asked = Asked { project, named: &named, without };
+        let asked = Asked { project, named: &named, without, runtime };
         for table in tables {
             or_in_the_way(found.table(store, table, asked))?;
         }
@@ -320,7 +329,9 @@ impl Diagnosis {
         let gone = match goes_back {
             true => {
                 let readable = store.table(&table).version(health.readable)?;
-                LostInputs::find(store.blobs().as_ref(), asked.project, &readable, asked.without)?
+                let TableIdentity { job, spec, .. } = &readable.table;
+                let places = asked.project.map(|project| InputPlaces::new(project, job, &spec.name, asked.runtime));
+                LostInputs::find(store.blobs().as_ref(), places.as_ref(), &readable, asked.without)?
             }
             false => LostInputs::default(),
         };
@@ -455,6 +466,8 @@ struct Asked<'a> {
     named: &'a KnownVersions,
     /// Inputs that may be given up, by name or pattern.
     without: &'a [String],
+    /// The runtime by which buckets of inputs are asked.
+    runtime: &'a Handle,
 }
 
 /// The newest version that other files name and that has no manifest, unless the table cannot be read anyway.

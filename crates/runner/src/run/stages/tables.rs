@@ -30,7 +30,7 @@ use crate::run::stages::pulled;
 use crate::run::stages::unfinished::{Unfinished, is_being_written};
 use crate::run::stages::unread::{
     folder_notes, former_inputs, future_note, lost_rows_notes, occur, replaced_before_notes, replaced_notes,
-    rowless_notes, unmatched_notes, unread_notes, withdrawn_notes,
+    rowless_notes, split_groups_notes, unmatched_notes, unread_notes, withdrawn_notes,
 };
 use crate::units::compact::CarriedMerges;
 

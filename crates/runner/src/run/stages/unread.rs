@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tidetable_ingest::ReplacedCells;
-use tidetable_job::{Job, several};
+use tidetable_job::{Job, Table, several};
 use tidetable_layout::Window;
 use tidetable_layout::time::{DAY, window_name};
 use tidetable_record::{InputState, LoadRecord};
@@ -171,6 +171,21 @@ pub(crate) fn withdrawn_notes(exports: &str, loads: &[&LoadRecord]) -> Vec<Strin
         "warning: {first}{others}, published before, {} withdrawn: the rows stay in the tables of this job; run with --without and \
          the name to take them out",
         if gone.len() == 1 { "is" } else { "are" }
+    )]
+}
+
+/// Warnings of derived tables in which windows gave other values to cells of each other. Rows of an upsert do so by intention.
+pub(crate) fn split_groups_notes(table: &Table, loads: &[Pending]) -> Vec<String> {
+    let cells: u64 = loads.iter().map(|load| load.record.stats.overwritten_changed).sum();
+    if cells == 0 || table.spec.upsert {
+        return Vec::new();
+    }
+    let (cells, were) = (several(cells, "cell"), if cells == 1 { "was" } else { "were" });
+    vec![format!(
+        "warning: {}: {cells} {were} replaced by other values of a later window: the query is asked for each window of the tables that \
+         it reads, so a group that lies in two comes in parts, and the last part stays. Group within windows (days are those of \
+         UTC), or give these tables longer ones",
+        table.spec.name
     )]
 }
 
