@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use tidetable_source::panics::Panicked;
 use tidetable_store::StoreError;
 
 /// Why a server cannot listen, or cannot read a table that a client asks for.
@@ -23,9 +24,12 @@ pub enum ServingError {
         /// The tables of the store, separated by commas, or `none`.
         known: String,
     },
-    /// A thread that reads the store has panicked.
-    #[error("a thread that reads the store failed: {0}")]
-    Panicked(String),
+    /// What a client asked for has panicked.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
+    /// The server ends, and with it what a client waits for.
+    #[error("the server ends")]
+    Ended,
     /// An address that cannot be listened on.
     #[error("cannot listen on {address}: {source}{}", listen_advice(.source, .option, .port))]
     Listen {

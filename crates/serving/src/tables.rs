@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidetable_record::NewestVersions;
+use tidetable_source::panics::catch;
 use tidetable_sql::TableVersions;
 use tidetable_store::{Snapshot, Store, StoreError};
 use tidetable_upkeep::Pins;
 
 use crate::error::{Result, ServingError};
+use crate::tasks::log;
 
 /// The tables of a store as a server reads them: in the versions of its start, or in the newest at each request.
 #[derive(Debug)]
@@ -186,8 +188,9 @@ where
     T: Send + 'static,
     E: Send + 'static,
 {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => Err(failed(ServingError::Panicked(error.to_string()))),
+    match tokio::task::spawn_blocking(|| catch(work).inspect_err(log)).await {
+        Ok(Ok(done)) => done,
+        Ok(Err(panicked)) => Err(failed(panicked.into())),
+        Err(_) => Err(failed(ServingError::Ended)),
     }
 }

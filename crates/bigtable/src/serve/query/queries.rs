@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
-use tidetable_serving::Tables;
+use tidetable_serving::{Tables, Task, caught};
 use tidetable_sql::{Session, TableVersions, plan_frame};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::Sender;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tonic::Status;
 use xxhash_rust::xxh3::Xxh3;
@@ -56,15 +55,15 @@ impl Queries {
     /// If it is not valid.
     pub(crate) async fn prepare(&self, request: PrepareQueryRequest) -> Result<PrepareQueryResponse, Status> {
         let this = self.clone();
-        let mut prepared = AbortOnDrop(self.runtime.spawn(async move {
+        let prepared = Task::spawn(&self.runtime, async move {
             let session = this.session(None).await?;
             let samples = parameters::samples(&request.param_types)?;
             let frame = plan(&session, &request.query, &samples).await?;
             let metadata = types::metadata(&schema(&frame));
             let prepared_query = Prepared::new(request, &metadata).encode();
             Ok(PrepareQueryResponse { metadata: Some(metadata), prepared_query, valid_until: None })
-        }));
-        (&mut prepared.0).await.unwrap_or_else(|error| Err(Status::internal(format!("a query failed: {error}"))))
+        });
+        prepared.result().await.unwrap_or_else(|error| Err(of_serving(error)))
     }
 
     /// Executes a query; its responses, and an error that ends them, go to `responses`.
@@ -73,7 +72,10 @@ impl Queries {
         let running = async move {
             let watch = this.watch(&responses, deadline);
             let result = tokio::select! {
-                result = this.answer(request, &responses) => result,
+                // Without an error its rows would look complete.
+                result = caught(this.answer(request, &responses)) => {
+                    result.unwrap_or_else(|panicked| Err(of_serving(panicked.into())))
+                }
                 stopped = watch => Err(stopped),
             };
             if let Err(status) = result {
@@ -193,15 +195,6 @@ impl Queries {
             Ok(versions)
         })
         .await
-    }
-}
-
-/// A task that ends when nobody waits for it any longer.
-struct AbortOnDrop<T>(JoinHandle<T>);
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 
