@@ -299,6 +299,23 @@ pub enum SqlError {
         /// The command that does what was meant.
         instead: &'static str,
     },
+    /// A parameter `$1`, `$2`, .. that has no value, or whose number no parameter has.
+    #[error("there is no parameter {name}: {problem}")]
+    NoParameter {
+        /// The parameter as the query writes it.
+        name: String,
+        /// Why there is none, and what to write.
+        problem: &'static str,
+    },
+    /// A query of system catalogs that becomes too large where functions are written out.
+    #[error(
+        "the query calls functions of system catalogs on results of others too often: written out it has more than {limit} \
+         parts. Split it, or compute their arguments in a subquery of FROM"
+    )]
+    TooManyParts {
+        /// The most parts that may be added to a query.
+        limit: usize,
+    },
     /// A tuple that is compared with rows of another width.
     #[error("a tuple of {wanted} values is compared with the rows of a subquery of {found} columns: give both as many")]
     TupleWidth {

@@ -70,5 +70,7 @@ pub use shared_scan::{ScanSignatures, SharedScan, SharedScanCounts};
 pub use small_results::{first_row_of_integers, first_rows, quoted_name};
 pub use syntax::googlesql::DUPLICATE_MARK;
 pub use syntax::script::{ScriptError, Statement, is_complete, statements};
-pub use system::{SystemNames, SystemTable, SystemTables, SystemUse, VISIBLE_OIDS, system_use};
+pub use system::{
+    CATALOG_OIDS, PlacedWord, SystemNames, SystemTable, SystemTables, SystemUse, Word, system_use, words,
+};
 pub use tidetable_functions::as_written;

@@ -1,5 +1,6 @@
 //! Sessions: configuration, planning and execution of queries over one store.
 
+pub(crate) mod centroids;
 pub(crate) mod declared;
 pub(crate) mod execution;
 pub(crate) mod expressions;
@@ -17,7 +18,7 @@ pub(crate) mod utc;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList};
 use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::memory_pool::FairSpillPool;
@@ -48,10 +49,13 @@ use crate::optimizer::{logical_rules, plain_rules};
 use crate::planning_thread::plan_on_thread;
 use crate::row_windows::exec::windows_by_batch;
 use crate::scan::spec::FixedBatchSize;
+use crate::session::centroids::bounded_centroids;
 use crate::session::numbered::{numbered_types, plan_numbered};
 use crate::session::options::{set_planning_options, with_sql_features};
 use crate::session::parameters::replace_parameters;
-use crate::session::planning::{physical, plan_frame, stoppable_analyzer, stoppable_logical, stoppable_physical};
+use crate::session::planning::{
+    PlannedQuery, physical, plan_frame, stoppable_analyzer, stoppable_logical, stoppable_physical,
+};
 use crate::session::references::table_references;
 use crate::session::signatures::scans_of;
 use crate::session::spill::SpillSpace;
@@ -147,11 +151,13 @@ impl Session {
         let views = TableViews { tables: Arc::clone(&tables), push_down };
 
         let runtime = runtime.build_arc()?;
+        let mut logical = if push_down { logical_rules() } else { plain_rules() };
+        logical.push(bounded_centroids());
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(Arc::clone(&runtime))
             .with_analyzer_rules(stoppable_analyzer(tidetable_upstream::analyzer_rules()))
-            .with_optimizer_rules(stoppable_logical(if push_down { logical_rules() } else { plain_rules() }))
+            .with_optimizer_rules(stoppable_logical(logical))
             .with_physical_optimizer_rules(stoppable_physical(physical_rules(options.memory, push_down)))
             .with_catalog_list(catalogs(&tables, &ALL_TIMES, None, push_down));
 
@@ -359,15 +365,29 @@ impl Session {
     /// # Errors
     /// As [`Session::sql`].
     pub async fn stream(&self, query: &str) -> Result<SendableRecordBatchStream> {
-        self.stream_after(query, || ()).await
+        self.stream_after(query, None, || ()).await
+    }
+
+    /// As [`Self::stream`], with values for the parameters `$1`, `$2`, .. of the query. The schema of the stream is that of the
+    /// query before it was optimized, with the metadata of its fields.
+    ///
+    /// # Errors
+    /// As [`Session::sql_with_values`].
+    pub async fn stream_with_values(&self, query: &str, values: &[ScalarValue]) -> Result<SendableRecordBatchStream> {
+        self.stream_after(query, Some(values), || ()).await
     }
 
     /// As [`Self::stream`]; calls `is_planned` each time when the query is planned, and nothing is read yet.
-    async fn stream_after(&self, query: &str, is_planned: impl Fn()) -> Result<SendableRecordBatchStream> {
+    async fn stream_after(
+        &self,
+        query: &str,
+        values: Option<&[ScalarValue]>,
+        is_planned: impl Fn(),
+    ) -> Result<SendableRecordBatchStream> {
         let mut plans = 0;
         loop {
             plans += 1;
-            match self.begun(query, &is_planned).await {
+            match self.begun(query, values, &is_planned).await {
                 Err(_) if self.plans_again(plans) => {}
                 begun => return begun,
             }
@@ -391,18 +411,34 @@ impl Session {
     }
 
     /// Plans and executes a query. If it reads exports, then up to its first rows.
-    async fn begun(&self, query: &str, is_planned: &impl Fn()) -> Result<SendableRecordBatchStream> {
-        let (session, query) = (self.clone(), query.to_owned());
-        let planned = plan_on_thread(move || async move { physical(session.sql_here(&query).await?).await }).await?;
+    async fn begun(
+        &self,
+        query: &str,
+        values: Option<&[ScalarValue]>,
+        is_planned: &impl Fn(),
+    ) -> Result<SendableRecordBatchStream> {
+        let (session, query, values) = (self.clone(), query.to_owned(), values.map(<[ScalarValue]>::to_vec));
+        let (schema, planned) = plan_on_thread(move || async move { session.described(&query, values).await }).await?;
         is_planned();
 
         let mut rows = planned.stream();
         if !self.reads_exports() {
-            return Ok(rows);
+            return Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)));
         }
         let first = rows.next().await.transpose()?;
         let all = futures::stream::iter(first.map(Ok)).chain(rows);
-        Ok(Box::pin(RecordBatchStreamAdapter::new(planned.plan.schema(), all)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, all)))
+    }
+
+    /// The plan of a query, and the schema that its batches are shown with: of a query with values that of its logical plan.
+    async fn described(&self, query: &str, values: Option<Vec<ScalarValue>>) -> Result<(SchemaRef, PlannedQuery)> {
+        let Some(values) = values else {
+            let planned = physical(self.sql_here(query).await?).await?;
+            return Ok((planned.plan.schema(), planned));
+        };
+        let frame = plan_numbered(&self.context, self.system.as_ref(), query, values, self.written_names).await?;
+        let schema = Arc::new(frame.schema().as_arrow().clone());
+        Ok((schema, physical(frame).await?))
     }
 
     /// The scans of a query as a sequential session plans it: what a [`SharedScan`] may provide records for.

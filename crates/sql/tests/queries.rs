@@ -438,6 +438,21 @@ async fn parameters_of_google_sql_have_their_types() {
 }
 
 #[tokio::test]
+async fn centroids_of_percentiles_have_a_bound() {
+    let session = World::with_days(1).session();
+    for (centroids, is_answered) in
+        [("200", true), ("100 * 10", true), ("10001", false), ("99999999999", false), ("-1", false)]
+    {
+        let query = format!("SELECT approx_percentile_cont(kwh, 0.5, {centroids}) FROM SENSOR");
+        let found = match session.sql(&query).await {
+            Ok(frame) => frame.collect().await.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        assert_eq!(found.is_ok(), is_answered, "{query}: {found:?}");
+    }
+}
+
+#[tokio::test]
 async fn numbered_parameters_have_types_and_values() {
     use arrow::datatypes::DataType;
 
@@ -477,4 +492,18 @@ async fn numbered_parameters_have_types_and_values() {
     let declared = [None, None, Some(DataType::Utf8)];
     assert_eq!(types(query, &declared).await, [Some(DataType::UInt64), Some(DataType::Float64), Some(DataType::Utf8)]);
     assert!(session.parameter_types("SELEC $1", &[]).await.is_err());
+
+    // The number of a parameter is the length of a list, so it has a bound.
+    for number in ["0", "65536", "99999999999", "99999999999999999999999"] {
+        let query = format!("SELECT ${number}");
+        let refusals =
+            [session.parameter_types(&query, &[]).await.err(), session.sql_with_values(&query, &[]).await.err()];
+        for refusal in refusals {
+            assert!(matches!(refusal, Some(SqlError::NoParameter { .. })), "{query}: {refusal:?}");
+        }
+    }
+    assert_eq!(types("SELECT $65535", &[]).await.len(), 65_535);
+    let day = ScalarValue::new_interval_mdn(0, 1, 3_600_000_000_000);
+    let later = "SELECT CAST(date_part('day', TIMESTAMP '2024-03-02 23:30:00' + $1) AS BIGINT)";
+    assert_eq!(count(later, &[day]).await.unwrap(), 4);
 }

@@ -1,16 +1,17 @@
 //! Queries with parameters `$1`, `$2`, .. as PostgreSQL has them.
 
 use arrow::datatypes::DataType;
-use datafusion::common::plan_datafusion_err;
 use datafusion::execution::SessionState;
 use datafusion::prelude::{DataFrame, SessionContext};
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::parser::Statement;
 
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::session::parameters::{list_parameters, numbered_parameters, replace_numbered};
 use crate::session::utc::convert_to_utc;
+use crate::syntax::grouping_sets::check_grouping_sets;
 use crate::syntax::headings::{WrittenNames, with_written_names};
+use crate::syntax::relations::check_relations;
 use crate::syntax::statement::{NamedStatement, inner, parse_with_names, plan_named, plan_statement, system_statement};
 use crate::system::{System, parse_postgres, rewrite};
 
@@ -33,7 +34,7 @@ fn parse_numbered(
 ) -> Result<Numbered> {
     let Some(system) = system else {
         let NamedStatement { mut statement, mut with_inner_names, names } = parse_with_names(state, query)?;
-        let count = numbered_parameters(&mut statement);
+        let count = numbered_parameters(&mut statement)?;
         replace_numbered(&mut statement, values)?;
         if let Some(named) = &mut with_inner_names {
             replace_numbered(named, values)?;
@@ -43,11 +44,13 @@ fn parse_numbered(
 
     let statement = parse_postgres(query, &|word| system.names.keeps_case(word))?;
     let mut statement = Statement::Statement(Box::new(statement));
-    let count = numbered_parameters(&mut statement);
+    let count = numbered_parameters(&mut statement)?;
     // Values come first: names of relations may be among them.
     replace_numbered(&mut statement, values)?;
     if let Some(query) = inner(&mut statement) {
         rewrite(query, system)?;
+        check_grouping_sets(query)?;
+        check_relations(query)?;
         statement = system_statement(query.clone());
     }
     Ok(Numbered { statement, with_inner_names: None, count, names: None })
@@ -69,8 +72,8 @@ pub(crate) async fn plan_numbered(
     let values: Vec<Option<ScalarValue>> = values.into_iter().map(Some).collect();
     let Numbered { statement, with_inner_names, count, names } = parse_numbered(&state, system, query, &values)?;
     if given < count {
-        let error = plan_datafusion_err!("there is no value for parameter ${} of the query", given + 1);
-        return Err(error.into());
+        let name = format!("${}", given + 1);
+        return Err(SqlError::NoParameter { name, problem: "the query was sent with fewer values" });
     }
 
     let plan = plan_named(&state, statement, with_inner_names).await?;

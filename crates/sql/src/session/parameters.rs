@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 
 use arrow::array::Array;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit};
 use datafusion::common::plan_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::scalar::ScalarValue;
@@ -17,8 +17,14 @@ use datafusion::sql::sqlparser::ast::{
 use tidetable_functions::COMPARABLE_WITH;
 use tidetable_layout::cell::ColumnText;
 
+use crate::error::{SqlError, external};
 use crate::syntax::rewrite::syntax::call;
 use crate::syntax::statement::{inner, prefix_range};
+
+/// The most parameters that a statement may have: as many as a message of PostgreSQL's protocol can give values to.
+const MAX_PARAMETERS: usize = 65_535;
+/// Digits of a number that an error shows.
+const SHOWN_DIGITS: usize = 20;
 
 /// Replaces parameters by values. `value IN UNNEST(@list)` becomes a list of values, which can select row keys.
 ///
@@ -45,27 +51,41 @@ fn replace(statement: &mut Statement, values: &Values<'_>) -> Result<()> {
 }
 
 /// The largest number of a parameter `$1`, `$2`, .. of a statement; 0 if it has none.
-pub(crate) fn numbered_parameters(statement: &mut Statement) -> usize {
+///
+/// # Errors
+/// [`SqlError::NoParameter`] if a number is not one from 1 to [`MAX_PARAMETERS`]: callers make a list of that length.
+pub(crate) fn numbered_parameters(statement: &mut Statement) -> Result<usize> {
     let mut largest = Largest(0);
-    if let Some(statement) = inner(statement) {
-        let _: ControlFlow<()> = statement.visit(&mut largest);
+    let Some(statement) = inner(statement) else { return Ok(0) };
+    match statement.visit(&mut largest) {
+        ControlFlow::Continue(()) => Ok(largest.0),
+        ControlFlow::Break(error) => Err(error),
     }
-    largest.0
 }
 
 /// Finds the largest number of a parameter.
 struct Largest(usize);
 
 impl VisitorMut for Largest {
-    type Break = ();
+    type Break = DataFusionError;
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        self.0 = self.0.max(number_of(expr).unwrap_or_default());
-        ControlFlow::Continue(())
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<DataFusionError> {
+        let Some(digits) = digits_of(expr) else { return ControlFlow::Continue(()) };
+        match digits.parse() {
+            Ok(number) if (1..=MAX_PARAMETERS).contains(&number) => {
+                self.0 = self.0.max(number);
+                ControlFlow::Continue(())
+            }
+            _ => {
+                let name = format!("${}", digits.get(..digits.len().min(SHOWN_DIGITS)).unwrap_or_default());
+                let problem = "their numbers are from 1 to 65535";
+                ControlFlow::Break(external(SqlError::NoParameter { name, problem }))
+            }
+        }
     }
 }
 
-/// The numbers of the parameters that a statement takes for lists: those of `x = ANY ($1)` and `x <> ALL ($1)`.
+/// The numbers of the parameters that a statement takes for lists: those of `x = ANY ($1)`, `x <> ALL ($1)` and `$1::text[]`.
 pub(crate) fn list_parameters(statement: &mut Statement) -> Vec<usize> {
     let mut lists = Lists(Vec::new());
     if let Some(statement) = inner(statement) {
@@ -81,8 +101,10 @@ impl VisitorMut for Lists {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } = expr {
-            self.0.extend(number_of(compared(right)));
+        match expr {
+            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => self.0.extend(number_of(compared(right))),
+            Expr::Cast { expr, data_type: ast::DataType::Array(_), .. } => self.0.extend(number_of(expr)),
+            _ => {}
         }
         ControlFlow::Continue(())
     }
@@ -90,9 +112,14 @@ impl VisitorMut for Lists {
 
 /// The number of a parameter `$1`, `$2`, ..; `None` if the expression is something else.
 fn number_of(expr: &Expr) -> Option<usize> {
+    digits_of(expr)?.parse().ok().filter(|number| *number > 0)
+}
+
+/// The digits of a parameter `$1`, `$2`, .., which may be more than those of a number.
+fn digits_of(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Value(ValueWithSpan { value: Value::Placeholder(name), .. }) => {
-            name.strip_prefix('$')?.parse().ok().filter(|number| *number > 0)
+            name.strip_prefix('$').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
         }
         _ => None,
     }
@@ -232,6 +259,11 @@ fn literal(scalar: &ScalarValue) -> Result<Expr> {
         ScalarValue::Boolean(Some(is_true)) => value(Value::Boolean(*is_true)),
         ScalarValue::List(_) => cast(call("make_array", items(scalar)?), kind),
         ScalarValue::Float64(Some(number)) => cast(value(Value::SingleQuotedString(number.to_string())), kind),
+        ScalarValue::IntervalMonthDayNano(Some(interval)) => {
+            let IntervalMonthDayNano { months, days, nanoseconds } = interval;
+            let text = format!("{months} months {days} days {nanoseconds} nanoseconds");
+            cast(value(Value::SingleQuotedString(text)), kind)
+        }
         ScalarValue::Float32(Some(number)) => cast(value(Value::SingleQuotedString(number.to_string())), kind),
         // A number without a cast is one that LIMIT takes, too.
         ScalarValue::Int64(Some(number)) if *number >= 0 => value(Value::Number(number.to_string(), false)),
@@ -256,7 +288,9 @@ fn type_of(kind: &DataType) -> Result<ast::DataType> {
         DataType::Float32 => ast::DataType::Real,
         DataType::Boolean => ast::DataType::Boolean,
         DataType::Date32 => ast::DataType::Date,
-        DataType::Timestamp(..) => ast::DataType::Timestamp(None, TimezoneInfo::WithTimeZone),
+        DataType::Timestamp(_, Some(_)) => ast::DataType::Timestamp(None, TimezoneInfo::WithTimeZone),
+        DataType::Timestamp(_, None) => ast::DataType::Timestamp(None, TimezoneInfo::None),
+        DataType::Interval(IntervalUnit::MonthDayNano) => ast::DataType::Interval { fields: None, precision: None },
         DataType::List(item) => {
             ast::DataType::Array(ArrayElemTypeDef::AngleBracket(Box::new(type_of(item.data_type())?)))
         }

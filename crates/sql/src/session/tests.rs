@@ -110,11 +110,11 @@ async fn is_planned_again(file: &str) {
         }
     };
     let query = "SELECT count(n), sum(n) FROM exports.\"DAY\"";
-    let found = session.stream_after(query, publish_until(2)).await.unwrap();
+    let found = session.stream_after(query, None, publish_until(2)).await.unwrap();
     let found: Vec<RecordBatch> = found.try_collect().await.unwrap();
     assert_eq!(found[0].column(0).as_primitive::<Int64Type>().value(0), 102);
     assert_eq!(plans.load(Ordering::Relaxed), 3);
     // It is not planned for ever.
-    let error = session.stream_after(query, publish_until(i64::MAX)).await.err().unwrap().to_string();
+    let error = session.stream_after(query, None, publish_until(i64::MAX)).await.err().unwrap().to_string();
     assert!(error.contains("published again"), "{error}");
 }

@@ -8,76 +8,37 @@ use datafusion::sql::sqlparser::ast::{
     TableWithJoins,
 };
 
+use crate::system::aggregates::is_empty_without_rows;
+use crate::system::named::Named;
 use crate::system::parse::relation_parts;
-use crate::system::syntax::{boolean, column_name, function_name, last_name, null, quoted};
+use crate::system::syntax::{boolean, column_name, last_name, null, quoted};
 use crate::system::tables::SystemTables;
 
 /// Functions that give a row for each item of an array.
 const OF_ARRAYS: [&str; 5] = ["unnest", "generate_subscripts", "aclexplode", "pg_options_to_table", "_pg_expandarray"];
 
-/// Functions that give a row for no rows.
-const AGGREGATES: [&str; 13] = [
-    "count",
-    "min",
-    "max",
-    "sum",
-    "avg",
-    "array_agg",
-    "string_agg",
-    "bool_or",
-    "bool_and",
-    "every",
-    "json_agg",
-    "jsonb_agg",
-    "json_object_agg",
-];
-
-/// Whether a function is an aggregate.
-pub(super) fn is_aggregate(name: &str) -> bool {
-    AGGREGATES.contains(&name)
-}
-
-/// Whether an expression is, or holds, an aggregate of its own level.
-pub(super) fn has_aggregate(expr: &Expr) -> bool {
-    match expr {
-        Expr::Function(function) => {
-            (function.over.is_none() && is_aggregate(&function_name(function)))
-                || super::syntax::arguments(function).iter().any(has_aggregate)
-        }
-        Expr::Cast { expr, .. } | Expr::Nested(expr) | Expr::UnaryOp { expr, .. } | Expr::IsNotNull(expr) => {
-            has_aggregate(expr)
-        }
-        Expr::BinaryOp { left, right, .. } => has_aggregate(left) || has_aggregate(right),
-        Expr::Case { conditions, else_result, .. } => {
-            conditions.iter().any(|when| has_aggregate(&when.condition) || has_aggregate(&when.result))
-                || else_result.as_deref().is_some_and(has_aggregate)
-        }
-        _ => false,
-    }
-}
-
 /// Replaces a query that has no rows by one that is planned at once, with columns of the same names; so, too, each part of a UNION.
-pub(super) fn simplify(query: &mut Query, tables: &SystemTables) {
-    if simplify_body(query.body.as_mut(), tables) {
+pub(super) fn simplify(query: &mut Query, tables: &SystemTables, named: &Named) {
+    if simplify_body(query.body.as_mut(), Catalogs { tables, named }) {
         (query.order_by, query.limit_clause, query.fetch) = (None, None, None);
         query.locks.clear();
     }
 }
 
 /// Whether all of a query has no rows, and was replaced.
-fn simplify_body(body: &mut SetExpr, tables: &SystemTables) -> bool {
+fn simplify_body(body: &mut SetExpr, catalogs: Catalogs<'_>) -> bool {
     match body {
-        SetExpr::Select(select) => simplify_select(select, tables),
+        SetExpr::Select(select) => simplify_select(select, catalogs),
         SetExpr::SetOperation { left, right, .. } => {
-            let (left, right) = (simplify_body(left, tables), simplify_body(right, tables));
+            let (left, right) = (simplify_body(left, catalogs), simplify_body(right, catalogs));
             left && right
         }
         _ => false,
     }
 }
 
-fn simplify_select(select: &mut Select, tables: &SystemTables) -> bool {
-    if !has_no_rows(select, tables) {
+fn simplify_select(select: &mut Select, catalogs: Catalogs<'_>) -> bool {
+    if !has_no_rows(select, catalogs) {
         return false;
     }
     let Some(projection) = without_values(&select.projection) else { return false };
@@ -86,63 +47,73 @@ fn simplify_select(select: &mut Select, tables: &SystemTables) -> bool {
     select.from.clear();
     select.selection = Some(boolean(false));
     select.group_by = GroupByExpr::Expressions(Vec::new(), Vec::new());
-    (select.distinct, select.having) = (None, None);
+    (select.distinct, select.having, select.qualify) = (None, None, None);
     select.named_window.clear();
     true
 }
 
-/// Whether a query is one that [`simplify`] made.
+/// Whether a query is one that [`simplify`] made, or as empty as these.
 pub(super) fn is_simplified(query: &Query) -> bool {
     match query.body.as_ref() {
-        SetExpr::Select(select) => select.from.is_empty() && select.selection == Some(boolean(false)),
+        SetExpr::Select(select) => {
+            select.from.is_empty() && select.selection == Some(boolean(false)) && is_empty_without_rows(select)
+        }
         _ => false,
     }
 }
 
-fn has_no_rows(select: &Select, tables: &SystemTables) -> bool {
-    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
-    let aggregates = select.projection.iter().any(|item| match item {
-        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => has_aggregate(expr),
-        _ => false,
-    });
-    (is_grouped || !aggregates) && select.from.iter().any(|from| joins_nothing(from, tables))
+fn has_no_rows(select: &Select, catalogs: Catalogs<'_>) -> bool {
+    is_empty_without_rows(select) && select.from.iter().any(|from| catalogs.join_to_nothing(from))
 }
 
-/// Whether tables that are joined give no rows.
-fn joins_nothing(from: &TableWithJoins, tables: &SystemTables) -> bool {
-    let mut is_empty = gives_nothing(&from.relation, tables);
-    for join in &from.joins {
-        let right = gives_nothing(&join.relation, tables);
-        is_empty = match &join.join_operator {
-            JoinOperator::Join(_) | JoinOperator::Inner(_) | JoinOperator::CrossJoin(_) => is_empty || right,
-            JoinOperator::Right(_) | JoinOperator::RightOuter(_) => right,
-            JoinOperator::FullOuter(_) => is_empty && right,
-            _ => is_empty,
-        };
+/// What is known of the tables of a query.
+#[derive(Clone, Copy)]
+struct Catalogs<'a> {
+    tables: &'a SystemTables,
+    named: &'a Named,
+}
+
+impl Catalogs<'_> {
+    /// Whether tables that are joined give no rows.
+    fn join_to_nothing(self, from: &TableWithJoins) -> bool {
+        let mut is_empty = self.gives_nothing(&from.relation);
+        for join in &from.joins {
+            let right = self.gives_nothing(&join.relation);
+            is_empty = match &join.join_operator {
+                JoinOperator::Join(_) | JoinOperator::Inner(_) | JoinOperator::CrossJoin(_) => is_empty || right,
+                JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => is_empty,
+                JoinOperator::Right(_) | JoinOperator::RightOuter(_) => right,
+                JoinOperator::FullOuter(_) => is_empty && right,
+                // Of joins that PostgreSQL does not have nothing is known.
+                _ => false,
+            };
+        }
+        is_empty
     }
-    is_empty
-}
 
-fn gives_nothing(factor: &TableFactor, tables: &SystemTables) -> bool {
-    match factor {
-        TableFactor::Table { name, args: Some(args), .. } => {
-            // No column of these catalogs holds an array.
-            let is_column = args.args.iter().any(|argument| {
-                matches!(
-                    argument,
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)))
-                )
-            });
-            is_column && OF_ARRAYS.contains(&last_name(name).as_str())
+    fn gives_nothing(self, factor: &TableFactor) -> bool {
+        match factor {
+            TableFactor::Table { name, args: Some(args), .. } => {
+                // No column of these catalogs holds an array. What other columns hold is not known.
+                let is_column = args.args.iter().any(|argument| match argument {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(_))) => {
+                        self.named.are_all_of_catalogs()
+                    }
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::CompoundIdentifier(names))) => {
+                        names.first().is_some_and(|name| self.named.is_of_catalogs(&name.value))
+                    }
+                    _ => false,
+                });
+                is_column && OF_ARRAYS.contains(&last_name(name).as_str())
+            }
+            TableFactor::Table { name, .. } => {
+                let (schema, table) = relation_parts(name);
+                schema.is_some_and(|schema| self.tables.is_empty(&schema, &table))
+            }
+            TableFactor::Derived { subquery, .. } => is_simplified(subquery),
+            TableFactor::NestedJoin { table_with_joins, .. } => self.join_to_nothing(table_with_joins),
+            _ => false,
         }
-        TableFactor::Table { name, .. } => {
-            let (schema, table) = relation_parts(name);
-            let schema = schema.as_deref().or_else(|| tables.schema_of(&table));
-            schema.is_some_and(|schema| tables.is_empty(schema, &table))
-        }
-        TableFactor::Derived { subquery, .. } => is_simplified(subquery),
-        TableFactor::NestedJoin { table_with_joins, .. } => joins_nothing(table_with_joins, tables),
-        _ => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Functions of system catalogs as expressions that are planned here.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use datafusion::common::plan_err;
 use datafusion::error::Result;
@@ -8,8 +8,8 @@ use datafusion::sql::sqlparser::ast::{Expr, Function, Value, ValueWithSpan, Visi
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
-use crate::system::names::{SystemNames, VISIBLE_OIDS};
-use crate::system::syntax::{arguments, null, value};
+use crate::system::names::{CATALOG_OIDS, SystemNames};
+use crate::system::syntax::{arguments, boolean, null, value};
 
 /// Functions of the session: their values are constants.
 const CONSTANTS: [&str; 22] = [
@@ -39,7 +39,7 @@ const CONSTANTS: [&str; 22] = [
 
 /// Functions by what stands for them, with `$1`, `$2`, .. for their arguments.
 const TEMPLATES: [(&str, &str); 66] = [
-    ("current_schemas", "make_array('pg_catalog', 'records')"),
+    ("current_schemas", ""),
     ("pg_type_is_visible", "true"),
     ("pg_function_is_visible", "true"),
     ("pg_operator_is_visible", "true"),
@@ -110,6 +110,9 @@ const TEMPLATES: [(&str, &str); 66] = [
     ("pg_table_is_visible", ""),
 ];
 
+/// The function that makes a struct of names and values.
+pub(super) const OBJECT: &str = "named_struct";
+
 /// The function that names a type, by its object id and modifier.
 pub(super) const FORMAT_TYPE: &str = "format_type";
 
@@ -127,6 +130,15 @@ pub(super) fn is_system_function(name: &str) -> bool {
 /// If it has fewer arguments than it needs.
 pub(super) fn replacement(name: &str, function: &Function, names: &dyn SystemNames) -> Result<Option<Expr>> {
     let given = arguments(function);
+    if name == "set_config" {
+        return plan_err!(
+            "set_config inside a query is not supported: send SELECT set_config('name', 'value', false), or SET name TO \
+             'value', as a statement of its own"
+        );
+    }
+    if matches!(name, "json_build_object" | "jsonb_build_object") {
+        return object(&given).map(Some);
+    }
     if CONSTANTS.contains(&name) {
         let texts: Vec<String> = given.iter().filter_map(super::syntax::text_of).collect();
         return Ok(Some(constant(name, &texts, names)));
@@ -135,10 +147,43 @@ pub(super) fn replacement(name: &str, function: &Function, names: &dyn SystemNam
         return filled(&type_template(names), &given).map(Some);
     }
     match TEMPLATES.iter().find(|(known, _)| *known == name) {
-        Some(("pg_table_is_visible", _)) => filled(&format!("$1 < {VISIBLE_OIDS}"), &given).map(Some),
+        Some(("pg_table_is_visible", _)) => {
+            let Range { start, end } = names.visible_oids();
+            let is_visible = format!("$1 < {CATALOG_OIDS} OR ($1 >= {start} AND $1 < {end})");
+            filled(&is_visible, &given).map(Some)
+        }
+        Some(("current_schemas", _)) => filled(&schemas_template(&given, names), &[]).map(Some),
         Some((_, template)) => filled(template, &given).map(Some),
         None => Ok(None),
     }
+}
+
+/// An object of JSON as a struct, which clients get as JSON. A name that is not known before the query runs has that of its place.
+fn object(arguments: &[Expr]) -> Result<Expr> {
+    let mut parts = Vec::with_capacity(arguments.len());
+    for (place, argument) in arguments.iter().enumerate() {
+        parts.push(match place % 2 {
+            0 => {
+                let name = super::syntax::text_of(argument).unwrap_or_else(|| format!("name{place}"));
+                value(Value::SingleQuotedString(name))
+            }
+            _ => argument.clone(),
+        });
+    }
+    if parts.is_empty() || parts.len() % 2 != 0 {
+        return plan_err!("json_build_object takes names and values in turn");
+    }
+    let places = (1..=parts.len()).map(|place| format!("${place}")).collect::<Vec<_>>().join(", ");
+    filled(&format!("{OBJECT}({places})"), &parts)
+}
+
+/// The schemas of a session as an array; with those of system catalogs unless the argument is false.
+fn schemas_template(arguments: &[Expr], names: &dyn SystemNames) -> String {
+    let has_implicit = !arguments.first().is_some_and(|argument| *argument == boolean(false));
+    let implicit = has_implicit.then(|| "pg_catalog".to_owned());
+    let all = implicit.into_iter().chain(names.search_path());
+    let literals: Vec<String> = all.map(|schema| format!("'{}'", schema.replace('\'', "''"))).collect();
+    format!("make_array({})", literals.join(", "))
 }
 
 /// The value of a function of the session, as a literal.

@@ -4,22 +4,29 @@
 //! |---|---|
 //! | `tables` | the tables, as schemas of a catalog |
 //! | `parse` | which queries ask for them; parsing as PostgreSQL does |
-//! | `names` | what names and functions of a session mean |
+//! | `names`, `named` | what names and functions of a session mean; what names of tables stand for in a query |
 //! | `rewrite` | makes such a query one that is planned here |
-//! | `casts`, `functions`, `empty` | its parts: types, functions, tables without rows |
+//! | `casts`, `functions`, `arrays`, `empty` | its parts: types, functions, arrays of queries, tables without rows |
+//! | `words` | the words of statements that a server answers itself |
+//! | `aggregates` | which expressions aggregate rows |
 
+mod aggregates;
+mod arrays;
 mod casts;
 mod empty;
 mod functions;
+mod named;
 mod names;
 mod parse;
 mod rewrite;
 mod syntax;
 mod tables;
+mod words;
 
-pub use names::{SystemNames, VISIBLE_OIDS};
+pub use names::{CATALOG_OIDS, SystemNames};
 pub use parse::{SystemUse, system_use};
 pub use tables::{SystemTable, SystemTables};
+pub use words::{PlacedWord, Word, words};
 
 pub(crate) use parse::parse_postgres;
 pub(crate) use rewrite::rewrite;

@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 
 use datafusion::common::plan_err;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName, Statement, Visit, Visitor};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
+use crate::error::{SqlError, external};
 use crate::planning_thread::with_deep_stack;
 use crate::system::functions::is_system_function;
 use crate::system::syntax::{function_name, last_name, type_name};
@@ -17,6 +18,8 @@ use crate::system::syntax::{function_name, last_name, type_name};
 const MOST_TEXT: usize = 64 << 10;
 /// Levels of a query at most.
 const MOST_LEVELS: usize = 128;
+/// Tokens that the parser may read, those in calls inside of calls again and again.
+const MAX_READS: usize = 1 << 20;
 /// Words of which a query has one if it asks for system catalogs.
 const WORDS: [&str; 12] = [
     "pg_",
@@ -57,7 +60,21 @@ pub fn system_use(query: &str) -> SystemUse {
         let is_mixed = asked.used == SystemUse::Functions && asked.has_tables;
         Ok(if is_mixed { SystemUse::Tables } else { asked.used })
     });
-    found.unwrap_or(SystemUse::Nothing)
+    match found {
+        Ok(used) => used,
+        // It is told why it is refused when it is parsed to be planned.
+        Err(error) if is_too_large(&error) => SystemUse::Functions,
+        Err(_) => SystemUse::Nothing,
+    }
+}
+
+fn is_too_large(error: &DataFusionError) -> bool {
+    match error {
+        DataFusionError::External(carried) => {
+            matches!(carried.downcast_ref(), Some(SqlError::TooManyParts { .. }))
+        }
+        _ => false,
+    }
 }
 
 /// Parses a query as PostgreSQL does: words without quotes are in lower case, but for those that `keeps_case`.
@@ -67,6 +84,7 @@ pub fn system_use(query: &str) -> SystemUse {
 pub(crate) fn parse_postgres(query: &str, keeps_case: &dyn Fn(&str) -> bool) -> Result<Statement> {
     let dialect = PostgreSqlDialect {};
     let mut tokens = Tokenizer::new(&dialect, query).tokenize_with_location().map_err(ast_error)?;
+    check_calls(&tokens)?;
     for token in &mut tokens {
         if let Token::Word(word) = &mut token.token
             && word.quote_style.is_none()
@@ -84,8 +102,34 @@ pub(crate) fn parse_postgres(query: &str, keeps_case: &dyn Fn(&str) -> bool) -> 
     }
 }
 
-fn ast_error(error: impl Into<datafusion::sql::sqlparser::parser::ParserError>) -> datafusion::error::DataFusionError {
-    datafusion::error::DataFusionError::SQL(Box::new(error.into()), None)
+/// Refuses a query that takes too long to be parsed: the parser reads what is in the parentheses of a call twice, so that calls
+/// inside of calls take powers of two.
+fn check_calls(tokens: &[TokenWithSpan]) -> Result<()> {
+    let (mut calls, mut reads) = (0_u32, 0_usize);
+    // For each open parenthesis, whether it is one of a call.
+    let mut open = Vec::new();
+    let mut is_after_word = false;
+    for token in tokens.iter().map(|token| &token.token) {
+        match token {
+            Token::Whitespace(_) => continue,
+            Token::LParen => {
+                open.push(is_after_word);
+                calls += u32::from(is_after_word);
+            }
+            Token::RParen => calls = calls.saturating_sub(u32::from(open.pop().unwrap_or_default())),
+            _ => {}
+        }
+        reads = reads.saturating_add(1_usize.checked_shl(calls).unwrap_or(usize::MAX));
+        if reads > MAX_READS {
+            return Err(external(SqlError::TooManyParts { limit: MAX_READS }));
+        }
+        is_after_word = matches!(token, Token::Word(_));
+    }
+    Ok(())
+}
+
+fn ast_error(error: impl Into<ParserError>) -> DataFusionError {
+    DataFusionError::SQL(Box::new(error.into()), None)
 }
 
 /// Finds what a query needs.
@@ -165,6 +209,11 @@ mod tests {
         }
         let long = format!("SELECT 1 FROM pg_class WHERE {}", vec!["oid = 1"; 3_000].join(" OR "));
         assert_eq!(system_use(&long), SystemUse::Tables);
+        // Calls inside of calls are refused before they are parsed.
+        let nested = format!("SELECT {}'a'{}", "quote_ident(".repeat(40), ")".repeat(40));
+        assert_eq!(system_use(&nested), SystemUse::Functions);
+        let refusal = parse_postgres(&nested, &|_| false).unwrap_err().to_string();
+        assert!(refusal.contains("too often"), "{refusal}");
         assert_eq!(system_use(&format!("SELECT version(){}", "(".repeat(100_000))), SystemUse::Nothing);
     }
 }

@@ -11,10 +11,14 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
+use crate::error::{SqlError, external};
 use crate::syntax::googlesql::DUPLICATE_MARK;
+use crate::system::aggregates::has_aggregate;
+use crate::system::arrays::array_of;
 use crate::system::casts;
-use crate::system::empty::{has_aggregate, is_simplified, simplify};
-use crate::system::functions::{constant, filled, replacement};
+use crate::system::empty::{is_simplified, simplify};
+use crate::system::functions::{OBJECT, constant, filled, replacement};
+use crate::system::named::Named;
 use crate::system::parse::{is_keyword, relation_parts};
 use crate::system::syntax::{boolean, column_name, function_name, null, quoted, text_of, value};
 use crate::system::{System, SystemNames, SystemTables};
@@ -28,7 +32,8 @@ const CATALOG: &str = "pg_catalog";
 /// If it names a relation or a type that does not exist.
 pub(crate) fn rewrite(statement: &mut Statement, system: &System) -> Result<()> {
     name_columns(statement);
-    let mut rewriter = Rewriter { tables: &system.tables, names: system.names.as_ref() };
+    let named = Named::of(statement, &system.tables);
+    let mut rewriter = Rewriter { tables: &system.tables, names: system.names.as_ref(), named, parts: 0 };
     match statement.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
@@ -63,12 +68,46 @@ fn name_columns(statement: &mut Statement) {
     }
 }
 
+/// The most expressions that a query may get by rewriting: what stands for some functions has their arguments several times, so
+/// that calls inside of calls grow by powers.
+const MAX_PARTS: usize = 10_000;
+
 struct Rewriter<'a> {
     tables: &'a SystemTables,
     names: &'a dyn SystemNames,
+    named: Named,
+    /// The expressions that stand for others so far.
+    parts: usize,
+}
+
+/// Counts expressions up to a number.
+struct Parts(usize);
+
+impl VisitorMut for Parts {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, _: &mut Expr) -> ControlFlow<()> {
+        self.0 += 1;
+        if self.0 > MAX_PARTS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
 }
 
 impl Rewriter<'_> {
+    /// Puts `replaced` in the place of an expression.
+    ///
+    /// # Errors
+    /// [`SqlError::TooManyParts`] if the query has become too large by that.
+    fn replace(&mut self, expr: &mut Expr, replaced: Expr) -> Result<()> {
+        *expr = replaced;
+        let mut parts = Parts(0);
+        let _: ControlFlow<()> = expr.visit(&mut parts);
+        self.parts += parts.0;
+        match self.parts > MAX_PARTS {
+            true => Err(external(SqlError::TooManyParts { limit: MAX_PARTS })),
+            false => Ok(()),
+        }
+    }
+
     /// What stands for an expression whose parts were rewritten; `None` if it stays.
     fn replaced(&self, expr: &Expr) -> Result<Option<Expr>> {
         Ok(match expr {
@@ -109,7 +148,7 @@ impl Rewriter<'_> {
     fn table(&self, factor: &mut TableFactor) -> Result<()> {
         let TableFactor::Table { name, args, alias, .. } = factor else { return Ok(()) };
         let (schema, table) = relation_parts(name);
-        if schema.is_none() && self.tables.schema_of(&table).is_some() {
+        if schema.is_none() && self.named.is_catalog(&table, self.tables) {
             let parts = [CATALOG, table.as_str()].map(|part| ObjectNamePart::Identifier(Ident::new(part)));
             // Columns may be named by the table alone.
             *name = ObjectName(parts.into());
@@ -155,22 +194,6 @@ fn derived(text: &str) -> Result<TableFactor> {
         Some(from) => Ok(from.relation),
         None => plan_err!("a function in FROM cannot be read: {text}"),
     }
-}
-
-/// `ARRAY(query)` as an aggregate; `None` if the query is none that can be one.
-fn array_of(query: &Query) -> Result<Option<Expr>> {
-    if is_simplified(query) {
-        return filled("make_array()", &[]).map(Some);
-    }
-    let mut query = query.clone();
-    query.order_by = None;
-    let SetExpr::Select(select) = query.body.as_mut() else { return Ok(None) };
-    let [SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }] = select.projection.as_mut_slice()
-    else {
-        return Ok(None);
-    };
-    *expr = filled("array_agg($1)", std::slice::from_ref(expr))?;
-    Ok(Some(Expr::Subquery(Box::new(query))))
 }
 
 /// The operator that stands for another; `None` if it stays. Names are found in any case, for psql makes those without quotes
@@ -253,9 +276,19 @@ fn single_row(query: &mut Query) -> Result<()> {
     if let [SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }] = select.projection.as_mut_slice()
         && !has_aggregate(expr)
     {
-        *expr = filled("min($1)", std::slice::from_ref(expr))?;
+        // Structs have no order.
+        let template = if is_object(expr) { "first_value($1)" } else { "min($1)" };
+        *expr = filled(template, std::slice::from_ref(expr))?;
     }
     Ok(())
+}
+
+fn is_object(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(expr) => is_object(expr),
+        Expr::Function(function) => function_name(function) == OBJECT,
+        _ => false,
+    }
 }
 
 /// Whether a SELECT has tables, and neither groups nor DISTINCT.
@@ -282,20 +315,26 @@ impl VisitorMut for Rewriter<'_> {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<DataFusionError> {
         // Casts of casts: what stands for the outer one may be another.
         while let Expr::Cast { expr: inner, data_type, .. } = expr {
-            match casts::replacement(inner, data_type, self.names) {
-                Ok(Some(replaced)) => *expr = replaced,
+            let replaced = match casts::replacement(inner, data_type, self.names) {
+                Ok(Some(replaced)) => self.replace(expr, replaced),
                 Ok(None) => break,
-                Err(error) => return ControlFlow::Break(error),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = replaced {
+                return ControlFlow::Break(error);
             }
         }
         ControlFlow::Continue(())
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<DataFusionError> {
-        match self.replaced(expr) {
-            Ok(Some(replaced)) => *expr = replaced,
-            Ok(None) => {}
-            Err(error) => return ControlFlow::Break(error),
+        let replaced = match self.replaced(expr) {
+            Ok(Some(replaced)) => self.replace(expr, replaced),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = replaced {
+            return ControlFlow::Break(error);
         }
         match expr {
             Expr::Subquery(query) => flow(single_row(query)),
@@ -307,7 +346,7 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<DataFusionError> {
-        simplify(query, self.tables);
+        simplify(query, self.tables, &self.named);
         ControlFlow::Continue(())
     }
 
@@ -321,6 +360,7 @@ impl VisitorMut for Rewriter<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
     use std::sync::Arc;
 
     use arrow::array::{Int64Array, RecordBatch, StringArray};
@@ -347,6 +387,14 @@ mod tests {
 
         fn constant(&self, function: &str, _: &[String]) -> Option<ScalarValue> {
             (function == "current_user").then(|| ScalarValue::Utf8(Some("ada".to_owned())))
+        }
+
+        fn search_path(&self) -> Vec<String> {
+            vec!["records".to_owned()]
+        }
+
+        fn visible_oids(&self) -> Range<i64> {
+            1_000_000..2_000_000
         }
 
         fn keeps_case(&self, word: &str) -> bool {
@@ -386,9 +434,11 @@ mod tests {
         assert!(
             rewritten("SELECT pg_catalog.pg_table_is_visible(oid) AS a FROM pg_class")
                 .unwrap()
-                .contains("(oid < 2000000)")
+                .contains("(oid < 1000000 OR (oid >= 1000000 AND oid < 2000000))")
         );
         assert!(rewritten("SELECT format_type(25, NULL)").unwrap().ends_with("AS \"format_type\""));
+        let found = rewritten("SELECT (SELECT json_build_object('a'::text, oid) FROM pg_class) AS a").unwrap();
+        assert!(found.contains("first_value((named_struct('a', oid)))"), "{found}");
         assert!(rewritten("SELECT 'nowhere'::regclass").unwrap_err().to_string().contains("'nowhere' not found"));
         let found = rewritten(
             "SELECT 1 AS a FROM pg_class c WHERE c.relname OPERATOR(pg_catalog.~) '^t$' COLLATE pg_catalog.default",
@@ -414,8 +464,56 @@ mod tests {
         assert!(rewritten("SELECT count(*) FROM pg_index").unwrap().contains("pg_index"));
         let found = rewritten("SELECT EXISTS (SELECT 1 FROM pg_index) AS a, (SELECT oid FROM pg_index) AS b").unwrap();
         assert_eq!(found, "SELECT false AS a, NULL AS b");
+        // So it is however an aggregate is written, and wherever it stands.
+        for query in [
+            "SELECT bit_or(1) IS NULL FROM pg_index",
+            "SELECT 1 FROM pg_index HAVING count(*) = 0",
+            "SELECT CASE count(*) WHEN 0 THEN 'none' END FROM pg_index",
+            "SELECT ARRAY[max(oid)] FROM pg_index",
+            "SELECT count(*) FROM pg_index GROUP BY ROLLUP(oid)",
+            "SELECT count(*) FROM pg_index GROUP BY ()",
+            "SELECT f(oid) FILTER (WHERE true) FROM pg_index",
+            "WITH pg_index AS (SELECT 1 AS a) SELECT a FROM pg_index",
+            "SELECT v FROM pg_class c CROSS JOIN (SELECT make_array(1) AS a) AS s, pg_catalog.unnest(a) AS u (v)",
+            "SELECT v FROM (SELECT make_array(1) AS a) AS s, pg_catalog.unnest(s.a) AS u (v)",
+        ] {
+            let found = rewritten(query).unwrap();
+            assert!(!found.contains("WHERE false"), "{query}: {found}");
+        }
+        // Those of a subquery, and windows, are none.
+        for query in [
+            "SELECT (SELECT max(oid) FROM pg_class) AS a FROM pg_index",
+            "SELECT count(*) OVER () AS a FROM pg_index",
+            "SELECT count(*) AS a FROM pg_index GROUP BY oid",
+            "SELECT a FROM pg_class c, pg_catalog.unnest(c.reloptions) AS a",
+        ] {
+            assert_eq!(rewritten(query).unwrap(), "SELECT NULL AS \"a\" WHERE false", "{query}");
+        }
+        let outer = "SELECT ARRAY(SELECT x FROM pg_catalog.unnest(c.reloptions) x) AS a FROM pg_class c";
+        assert!(rewritten(outer).unwrap().contains("make_array()"));
+        assert!(rewritten("SELECT (SELECT count(*) WHERE false) AS a").unwrap().contains("count(*)"));
         let found =
             rewritten("SELECT (SELECT relname FROM pg_class d WHERE d.oid = c.oid) AS a FROM pg_class c").unwrap();
         assert!(found.contains("min(relname)") || found.contains("(min(relname))"), "{found}");
+    }
+
+    #[test]
+    fn arrays_of_queries_keep_order_and_bounds() {
+        let found = rewritten("SELECT ARRAY(SELECT relname AS n FROM pg_class ORDER BY oid DESC, 1, n) AS a").unwrap();
+        assert!(found.contains("array_agg(relname ORDER BY oid DESC, relname, relname)"), "{found}");
+        let found = rewritten("SELECT ARRAY(SELECT relname FROM pg_class ORDER BY oid LIMIT 2) AS a").unwrap();
+        assert!(found.contains("array_agg(\"item\" ORDER BY \"key0\")"), "{found}");
+        assert!(found.contains("oid AS \"key0\" FROM pg_catalog.pg_class ORDER BY \"key0\" LIMIT 2"), "{found}");
+        let found = rewritten("SELECT ARRAY(SELECT DISTINCT relname FROM pg_class ORDER BY 1) AS a").unwrap();
+        assert!(found.contains("SELECT DISTINCT relname AS \"item\""), "{found}");
+        assert!(found.contains("array_agg(\"item\" ORDER BY \"item\")"), "{found}");
+    }
+
+    #[test]
+    fn calls_inside_of_calls_do_not_grow_without_bound() {
+        let nested = |levels: usize| format!("SELECT {}'a'{} AS a", "quote_ident(".repeat(levels), ")".repeat(levels));
+        assert!(rewritten(&nested(5)).is_ok());
+        let refusal = rewritten(&nested(12)).unwrap_err().to_string();
+        assert!(refusal.contains("10000 parts"), "{refusal}");
     }
 }

@@ -55,6 +55,11 @@ impl SystemTables {
             .map(|(name, _)| *name)
     }
 
+    /// Whether a schema has a table.
+    pub(crate) fn has(&self, schema: &str, table: &str) -> bool {
+        self.schemas.get(schema).is_some_and(|schema| schema.tables.contains_key(table))
+    }
+
     /// Whether a table is there and has no rows.
     pub(crate) fn is_empty(&self, schema: &str, table: &str) -> bool {
         let found = self.schemas.get(schema).and_then(|schema| schema.tables.get(table));
