@@ -152,10 +152,12 @@ mod bigtable {
 #[cfg(feature = "postgres")]
 mod postgres {
     mod access;
+    mod bounds;
     mod drivers;
     mod limits;
     mod psql;
     mod served;
+    mod session;
 }
 
 /// Pages, help, JSON and snapshots of output.

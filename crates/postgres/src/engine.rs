@@ -7,16 +7,18 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Schema};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
-use tidetable_serving::{Tables, blocking};
-use tidetable_sql::{ScalarValue, Session, SessionOptions, SqlError, SystemUse, plan_frame, system_use};
+use tidetable_serving::{ServingError, Tables, Task, blocking, caught};
+use tidetable_sql::{ScalarValue, Session, SessionOptions, SqlError, SystemUse, system_use};
 use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
 
 use crate::catalog::{Catalog, CatalogCache, SessionNames};
-use crate::error::Refusal;
+use crate::error::{Refusal, code};
 use crate::parameters::planned_type;
 use crate::statement::Settings;
 use crate::types::{Base, Column, PgType, columns, kind_of};
+
+/// Columns of a result at most: messages count them in two bytes.
+const MOST_COLUMNS: usize = i16::MAX as usize;
 
 /// Batches of a query, or why there are no more.
 pub(crate) type Batches = BoxStream<'static, Result<RecordBatch, Refusal>>;
@@ -84,7 +86,9 @@ impl Engine {
             let samples: Vec<ScalarValue> =
                 samples.collect::<Result<_, _>>().map_err(|error| Refusal::internal(error.to_string()))?;
             let frame = session.sql_with_values(&query, &samples).await?;
-            Ok(Described { parameters, columns: columns(frame.schema().as_arrow()) })
+            let schema = frame.schema().as_arrow();
+            check_width(schema)?;
+            Ok(Described { parameters, columns: columns(schema) })
         })
         .await
     }
@@ -104,15 +108,10 @@ impl Engine {
 
         self.run(async move {
             let session = engine.session(&viewpoint, &query).await?;
-            let mut plans = 0;
-            loop {
-                plans += 1;
-                match begun(&session, &query, &values).await {
-                    // A file of an export was replaced meanwhile.
-                    Err(_) if session.plans_again(plans) => {}
-                    begun => return Ok(begun?),
-                }
-            }
+            let stream = session.stream_with_values(&query, &values).await?;
+            let schema = stream.schema();
+            check_width(&schema)?;
+            Ok((schema, batches(stream)))
         })
         .await
     }
@@ -122,8 +121,7 @@ impl Engine {
         &self,
         work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let mut task = AbortOnDrop(self.queries.spawn(work));
-        (&mut task.0).await.unwrap_or_else(|error| Err(Refusal::internal(format!("a query failed: {error}"))))
+        Task::spawn(&self.queries, work).result().await?
     }
 
     /// A session for a query: with system catalogs if it asks for these.
@@ -151,31 +149,31 @@ impl Engine {
     }
 }
 
-/// Plans a query and begins it. If it reads exports, then up to its first rows.
-async fn begun(session: &Session, query: &str, values: &[ScalarValue]) -> Result<(Arc<Schema>, Batches), SqlError> {
-    let frame = session.sql_with_values(query, values).await?;
-    let schema = Arc::new(frame.schema().as_arrow().clone());
-    let mut batches = refusing(plan_frame(frame).await?.stream());
-    if !session.reads_exports() {
-        return Ok((schema, batches.map(|batch| batch.map_err(Refusal::from)).boxed()));
-    }
-
-    let first = batches.next().await.transpose()?;
-    let all = futures::stream::iter(first.map(Ok)).chain(batches);
-    Ok((schema, all.map(|batch| batch.map_err(Refusal::from)).boxed()))
+/// The batches of a query. A panic in it is the error that ends them.
+fn batches<E: Into<SqlError> + Send + 'static>(
+    stream: impl Stream<Item = Result<RecordBatch, E>> + Send + Unpin + 'static,
+) -> Batches {
+    let batches = futures::stream::unfold(Some(stream), |stream| async move {
+        let mut stream = stream?;
+        match caught(stream.next()).await {
+            Ok(Some(batch)) => Some((batch.map_err(|error| Refusal::from(error.into())), Some(stream))),
+            Ok(None) => None,
+            Err(panicked) => Some((Err(ServingError::from(panicked).into()), None)),
+        }
+    });
+    batches.boxed()
 }
 
-fn refusing<E: Into<SqlError>>(
-    batches: impl Stream<Item = Result<RecordBatch, E>> + Send + 'static,
-) -> BoxStream<'static, Result<RecordBatch, SqlError>> {
-    batches.map(|batch| batch.map_err(Into::into)).boxed()
-}
-
-/// A task that ends when nobody waits for it any longer.
-struct AbortOnDrop<T>(JoinHandle<T>);
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
+/// Refuses a query with more columns than a message can tell of.
+fn check_width(schema: &Schema) -> Result<(), Refusal> {
+    let columns = schema.fields().len();
+    match columns > MOST_COLUMNS {
+        true => Err(Refusal::new(
+            code::COLUMNS,
+            format!(
+                "the query has {columns} columns, and a result has {MOST_COLUMNS} at most: name those that are wanted"
+            ),
+        )),
+        false => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ring::rand::{SecureRandom, SystemRandom};
-use tidetable_serving::{GRACE, NOTICE, Tables, listen};
+use tidetable_serving::{GRACE, NOTICE, Tables, caught, listen};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
@@ -132,7 +132,8 @@ impl Server {
                         let Ok(permit) = Arc::clone(&connections).try_acquire_owned() else { continue };
                         let client = serve(Arc::clone(&shared), stream, phases.clone());
                         clients.spawn(async move {
-                            client.await;
+                            // A panic has been logged. The others are answered as before.
+                            let _ = caught(client).await;
                             drop(permit);
                         });
                     }
@@ -159,4 +160,89 @@ impl Server {
 /// Waits until all clients have ended.
 async fn ended(clients: &mut JoinSet<()>) {
     while clients.join_next().await.is_some() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Read, Write};
+    use std::net::TcpStream;
+    use std::sync::{Mutex, PoisonError};
+
+    use tempfile::TempDir;
+    use tidetable_blobs::LocalBlobs;
+    use tidetable_store::Store;
+    use tokio::runtime::{Builder, Runtime};
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::connection::PANICS;
+
+    /// What the server logs.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Log {
+        fn text(&self) -> String {
+            String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+        }
+    }
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn runtime() -> Runtime {
+        Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+    }
+
+    /// Begins a session, sends a statement and returns what follows until the session is ready or ends.
+    fn ask(address: SocketAddr, statement: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(b"\0\0\0\x10\0\x03\0\0user\0a\0\0").unwrap();
+        let length = u32::try_from(statement.len() + 5).unwrap().to_be_bytes();
+        stream.write_all(&[b"Q", &length[..], statement.as_bytes(), b"\0", b"X\0\0\0\x04"].concat()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    #[test]
+    fn a_panic_ends_its_session_and_no_other() {
+        let folder = TempDir::new().unwrap();
+        let store = Store::new(Arc::new(LocalBlobs::new(folder.path().to_owned())));
+        let tables = Arc::new(Tables::open(&store, true, "test").unwrap());
+        let (requests, queries) = (Builder::new_current_thread().enable_all().build().unwrap(), runtime());
+        let options = Options {
+            bind: "127.0.0.1:0".to_owned(),
+            access: Access::default(),
+            max_clients: 4,
+            memory: 64 << 20,
+            timeout: None,
+            queries: queries.handle().clone(),
+        };
+        let server = requests.block_on(Server::bind(&tables, options)).unwrap();
+        let address = server.local_address().unwrap();
+
+        let (log, (end, ended)) = (Log::default(), oneshot::channel::<()>());
+        let writer = log.clone();
+        let serving = std::thread::spawn(move || {
+            let logged = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
+            tracing::subscriber::with_default(logged, || requests.block_on(server.run(async { drop(ended.await) })));
+        });
+        let answer = ask(address, PANICS);
+        assert!(answer.contains("XX000") && answer.contains("FATAL") && answer.contains(PANICS), "{answer}");
+        let said = log.text();
+        assert!(said.contains("ERROR") && said.contains(PANICS) && said.contains("please report this line"), "{said}");
+        assert!(ask(address, "SELECT 1 AS a").contains("SELECT 1"));
+
+        end.send(()).unwrap();
+        serving.join().unwrap();
+    }
 }

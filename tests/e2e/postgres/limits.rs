@@ -87,10 +87,13 @@ fn statements_end_in_time() {
     let Some(said) = served.refusal(LONG) else { return };
     assert!(said.contains("57014") && said.contains("--statement-timeout"), "{said}");
 
-    // A client may ask for less, not for more.
+    // A client may ask for less, not for more: the time that the message names is that which counts.
+    assert!(said.contains("it ran for 1s"), "{said}");
+    let said = served.refusal(&format!("SET statement_timeout = '90s'; {LONG}")).unwrap();
+    assert!(said.contains("57014") && said.contains("it ran for 1s"), "{said}");
     let patient = Served::start(&project, &[]);
     let said = patient.refusal(&format!("SET statement_timeout = '200ms'; {LONG}")).unwrap();
-    assert!(said.contains("57014"), "{said}");
+    assert!(said.contains("57014") && said.contains("it ran for 200ms"), "{said}");
 }
 
 #[test]
@@ -138,6 +141,8 @@ fn bytes_that_are_none_of_the_protocol_end_a_connection_only() {
         let _ = rest(&mut stream);
     }
     let _ = session(&served);
+    // What panics ends its connection only, and would not be seen by clients.
+    assert!(!served.log().contains("panicked"), "{}", served.log());
 }
 
 #[test]
@@ -163,6 +168,24 @@ fn a_client_that_leaves_ends_its_query() {
         stream.write_all(&startup()).unwrap();
         read_until(&mut stream, b"Z\0\0\0\x05I").is_some()
     });
+}
+
+#[test]
+fn clients_that_send_nothing_are_ended_if_they_asked_for_it() {
+    let project = loaded();
+    let served = Served::start(&project, &[]);
+    for (statement, code) in [
+        ("SET idle_session_timeout = '50ms'", "57P05"),
+        ("SET idle_in_transaction_session_timeout = '50ms'; BEGIN", "25P03"),
+    ] {
+        let mut stream = session(&served);
+        let body = [statement.as_bytes(), b"\0"].concat();
+        stream.write_all(b"Q").unwrap();
+        stream.write_all(&u32::try_from(body.len() + 4).unwrap().to_be_bytes()).unwrap();
+        stream.write_all(&body).unwrap();
+        let answer = rest(&mut stream);
+        assert!(answer.contains(code) && answer.contains("FATAL"), "{statement}: {answer}");
+    }
 }
 
 #[test]

@@ -40,10 +40,12 @@ fn refusals_have_a_code_and_a_sentence() {
         ("SELECT * FROM nowhere", "42P01", "nowhere"),
         ("SELECT * FROM records.nowhere", "42P01", "nowhere"),
         ("SELECT nothing(1)", "42883", "nothing"),
-        ("INSERT INTO SENSOR VALUES (1)", "0A000", "read-only"),
-        ("CREATE TABLE a (b int)", "0A000", "read-only"),
-        ("COPY SENSOR FROM STDIN", "0A000", "COPY FROM"),
+        ("INSERT INTO SENSOR VALUES (1)", "25006", "read-only"),
+        ("CREATE TABLE a (b int)", "25006", "read-only"),
+        ("COPY SENSOR FROM STDIN", "25006", "COPY FROM"),
         ("COPY (SELECT 1) TO '/tmp/x'", "0A000", "STDOUT"),
+        ("COPY SENSOR TO STDOUT (ENCODING 'LATIN1')", "0A000", "UTF8"),
+        ("PREPARE a AS SELECT 1", "0A000", "driver"),
         ("SELECT 1 / 0", "22012", "ero"),
         ("SELECT CAST('x' AS INT)", "22P02", "x"),
         ("SET client_encoding = 'LATIN1'", "22023", "UTF8"),
@@ -135,6 +137,13 @@ fn files_are_copied() {
     assert_eq!(ran.stdout.trim(), "COPY 20", "{}", ran.stderr);
     let expected = project.csv(query).replace(",true\n", ",t\n").replace(",false\n", ",f\n");
     assert_eq!(project.read("out.csv"), expected);
+    // However long the query is, and with the quotes that are asked for.
+    let columns = (0..500).map(|place| format!("{place} AS c{place}")).collect::<Vec<_>>().join(", ");
+    let long = served.rows(&format!("COPY (SELECT {columns}) TO STDOUT (FORMAT csv)")).unwrap();
+    assert!(long.starts_with("0,1,2,") && long.ends_with(",499"), "{long}");
+    let quoted =
+        "COPY (SELECT 'a''b' AS a, 1 AS b, NULL AS c) TO STDOUT (FORMAT csv, QUOTE '''', FORCE_QUOTE *, NULL '-')";
+    assert_eq!(served.rows(quoted).unwrap(), "'a''b','1',-");
     let text = served.rows("COPY (SELECT 'a\tb' AS a, NULL AS b, 1.50 AS c) TO STDOUT").unwrap();
     assert_eq!(text, "a\\tb\t\\N\t1.50");
 }

@@ -48,7 +48,8 @@ def random_query(rng):
     times = ["ts", "date_trunc('hour', ts)", "ts + INTERVAL '1 day'", "day", "CAST(ts AS DATE)"]
     others = ["ok", "NOT ok", "[small, small + 1]", "make_array(name, NULL)", "CAST(name AS BYTEA)", "{a: small, b: name}",
               "CAST(small AS SMALLINT)", "CAST(ratio AS REAL)", "price * 3", "price / 7", "big % 7", "CAST(id AS DECIMAL(25,0))",
-              "CASE WHEN ok THEN price END", "CAST(ts AS TIME)", "NULL", "row_key", "small / 3.0"]
+              "CASE WHEN ok THEN price END", "CAST(ts AS TIME)", "NULL", "row_key", "small / 3.0",
+              "INTERVAL '1 month 2 days 03:04:05'", "ts - date_trunc('day', ts)"]
     where = ["", "", " WHERE small > 0", " WHERE ok", " WHERE name IS NULL", " WHERE ts >= '2024-03-02'", " WHERE id < 50",
              " WHERE price BETWEEN -50 AND 99.5", " WHERE name LIKE '%a%' OR big IS NULL"]
     others.remove("row_key")
@@ -93,6 +94,23 @@ def are_equal_singles(here, there):
     return has_few_digits and struct.pack("f", here) == struct.pack("f", there)
 
 
+UNITS = {"year": 365 * 86_400, "mon": 30 * 86_400, "month": 30 * 86_400, "day": 86_400}
+
+
+def interval(text):
+    """An interval as Python has it, where a month has 30 days and a year 365: `1 year 2 months 3 days 04:05:06.5`."""
+    words, seconds = text.split(), Decimal(0)
+    while words:
+        word = words.pop(0)
+        if ":" in word:
+            hours, minutes, rest = word.lstrip("-").split(":")
+            length = Decimal(hours) * 3_600 + Decimal(minutes) * 60 + Decimal(rest)
+            seconds += -length if word.startswith("-") else length
+        else:
+            seconds += Decimal(word) * UNITS[words.pop(0).rstrip("s")]
+    return datetime.timedelta(microseconds=int(seconds * 1_000_000))
+
+
 def are_equal(there, here):
     """Whether a value of JSON is that of the driver."""
     if here is None or there is None:
@@ -114,7 +132,7 @@ def are_equal(there, here):
     if isinstance(here, datetime.date):
         return str(there) == here.isoformat()
     if isinstance(here, datetime.timedelta):
-        return isinstance(there, str)
+        return interval(there) == here
     if isinstance(here, bytes):
         return (there.encode() if isinstance(there, str) else base64.b64decode(there["base64"])) == here
     if isinstance(here, list):

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 use crate::harness::system::{KilledOnDrop, skipped};
 use crate::harness::{Project, Ran};
@@ -14,6 +15,7 @@ pub struct Served {
     pub address: String,
     /// What it said at its start on standard error.
     pub said: String,
+    log: Arc<Mutex<String>>,
 }
 
 impl Served {
@@ -31,13 +33,23 @@ impl Served {
         stderr.read_line(&mut said).unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        // What it logs later would fill the pipe.
-        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        let log = Arc::<Mutex<String>>::default();
+        let written = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                written.lock().unwrap().push_str(&format!("{line}\n"));
+            }
+        });
 
         let url = line.trim().strip_prefix("postgresql://").and_then(|rest| rest.strip_suffix("/tidetable"));
         let address = url.unwrap_or_else(|| panic!("the server does not start: {line}{said}"));
         let address = address.rsplit('@').next().unwrap().to_owned();
-        Self { process: KilledOnDrop(child), address, said }
+        Self { process: KilledOnDrop(child), address, said, log }
+    }
+
+    /// What it has logged since its start on standard error.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
     }
 
     /// The port.

@@ -1,10 +1,12 @@
 //! What names and functions of a session mean in queries of system catalogs.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tidetable_sql::{ScalarValue, SystemNames};
 
 use crate::catalog::cache::Catalog;
+use crate::catalog::relations::oids_of;
 use crate::catalog::{DATABASE, shapes};
 use crate::statement::{Settings, VERSION};
 use crate::types::{PgType, TYPES};
@@ -61,7 +63,6 @@ impl SystemNames for SessionNames {
             "current_schema" => text(self.settings.schema()),
             "current_user" | "session_user" | "current_role" => text(&self.user),
             "current_setting" => text(self.settings.get(arguments.first()?)?),
-            "set_config" => text(arguments.get(1)?),
             "pg_client_encoding" => text("UTF8"),
             "pg_backend_pid" => integer(self.process.into()),
             "txid_current" => integer(1),
@@ -71,6 +72,14 @@ impl SystemNames for SessionNames {
             "pg_is_in_recovery" | "pg_is_wal_replay_paused" => Some(ScalarValue::Boolean(Some(false))),
             _ => None,
         }
+    }
+
+    fn search_path(&self) -> Vec<String> {
+        vec![self.settings.schema().to_owned()]
+    }
+
+    fn visible_oids(&self) -> Range<i64> {
+        oids_of(self.settings.schema())
     }
 
     fn keeps_case(&self, word: &str) -> bool {

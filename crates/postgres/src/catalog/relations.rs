@@ -1,17 +1,17 @@
 //! Schemas and tables of the store, with object ids that stay as long as their names do.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
-use tidetable_sql::{TableColumns, VISIBLE_OIDS};
+use tidetable_sql::{CATALOG_OIDS, TableColumns};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::statement::SCHEMAS;
 use crate::types::{Column, columns};
 
 /// Relations of a schema at most.
 const SPAN: i64 = 1_000_000;
-/// The schemas of a store, in the order of their object ids; only the first needs not be named.
-const SCHEMAS: [&str; 5] = ["records", "cells", "rows", "exports", "runs"];
-/// Object id of the first of them.
+/// Object id of the first schema of a store; the others follow it.
 const FIRST_SCHEMA: i64 = 16_385;
 
 /// A table of the store.
@@ -46,12 +46,18 @@ fn schema_oid(schema: &str) -> i64 {
     FIRST_SCHEMA + i64::try_from(place).unwrap_or_default()
 }
 
+/// The object ids that tables of a schema have.
+pub(super) fn oids_of(schema: &str) -> Range<i64> {
+    let start = CATALOG_OIDS + SPAN * (schema_oid(schema) - FIRST_SCHEMA);
+    start..start + SPAN
+}
+
 /// The tables with object ids: a hash of the name, so that an id means the same table when others come and go.
 pub(super) fn relations(tables: Vec<TableColumns>) -> Vec<Relation> {
     let mut taken = HashSet::new();
     let mut found = Vec::with_capacity(tables.len());
     for TableColumns { schema, name, columns: schema_of_table } in tables {
-        let base = VISIBLE_OIDS - SPAN + SPAN * (schema_oid(&schema) - FIRST_SCHEMA);
+        let base = oids_of(&schema).start;
         let mut place = i64::try_from(xxh3_64(name.as_bytes()) % SPAN.unsigned_abs()).unwrap_or_default();
         while !taken.insert(base + place) {
             place = (place + 1) % SPAN;
@@ -90,7 +96,7 @@ mod tests {
         let many =
             relations(vec![table("records", "A"), table("records", "B"), table("cells", "A"), table("cells", "B")]);
         assert_eq!((few[0].oid, few[1].oid), (many[1].oid, many[3].oid));
-        assert!(few[0].oid < VISIBLE_OIDS && few[1].oid >= VISIBLE_OIDS);
+        assert!(oids_of("records").contains(&few[0].oid) && oids_of("cells").contains(&few[1].oid));
         assert_eq!(few[1].oid - few[0].oid, SPAN);
     }
 }

@@ -8,7 +8,7 @@ use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
 
 use crate::connection::rows::description;
 use crate::connection::run::{Form, formats_of, no_cursor, no_statement, tag};
-use crate::connection::session::{MOST_STATEMENTS, Portal, Prepared, Session};
+use crate::connection::session::{MOST_STATEMENTS, MOST_TEXT, Portal, Prepared, Session};
 use crate::connection::watch::watched;
 use crate::encode::Format;
 use crate::error::{Refusal, code};
@@ -52,7 +52,7 @@ impl Session {
     }
 
     async fn parse(&mut self, name: String, query: &str, types: &[u32]) -> Result<(), Refusal> {
-        let mut statements = split(query);
+        let mut statements = split(query)?;
         let text = statements.pop().unwrap_or_default().to_owned();
         if !statements.is_empty() {
             return Err(Refusal::new(code::SYNTAX, "cannot insert multiple commands into a prepared statement"));
@@ -62,6 +62,12 @@ impl Session {
         }
         if self.statements.len() >= MOST_STATEMENTS && !self.statements.contains_key(&name) {
             let text = format!("a session has {MOST_STATEMENTS} prepared statements at most: close some");
+            return Err(Refusal::new(code::LIMIT, text));
+        }
+
+        let kept: usize = self.statements.values().map(|prepared| prepared.text.len()).sum();
+        if kept + text.len() > MOST_TEXT {
+            let text = format!("the prepared statements of a session have {MOST_TEXT} bytes at most: close some");
             return Err(Refusal::new(code::LIMIT, text));
         }
 

@@ -1,12 +1,8 @@
-//! Runs statements: those about the session, and queries.
+//! Runs statements: queries and cursors, and what `change` has.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
-use futures::StreamExt;
 use pgwire::messages::response::{CommandComplete, TransactionStatus};
-use pgwire::messages::startup::ParameterStatus;
 use tidetable_sql::ScalarValue;
 
 use crate::connection::copy;
@@ -14,8 +10,8 @@ use crate::connection::rows::{Cursor, description};
 use crate::connection::session::{MOST_PORTALS, Portal, Prepared, Session};
 use crate::connection::watch::watched;
 use crate::encode::Format;
-use crate::error::{Refusal, code, warning};
-use crate::statement::{Fetched, Statement};
+use crate::error::{Refusal, code};
+use crate::statement::{Fetched, Statement, first_word};
 use crate::types::{Column, columns};
 
 /// The form of the protocol in which a statement was sent.
@@ -45,6 +41,12 @@ impl Session {
                 let mut cursor = self.shown(name)?;
                 self.send(&mut cursor, None, form).await?;
                 self.complete("SHOW")
+            }
+            Statement::SetConfig(setting) => {
+                self.apply(setting)?;
+                let mut cursor = self.configured(setting)?;
+                let sent = self.send(&mut cursor, None, form).await?;
+                self.complete(&format!("SELECT {sent}"))
             }
             Statement::Copy { query, options } => {
                 let mut cursor = self.query(query, &[]).await?;
@@ -81,102 +83,8 @@ impl Session {
         watched(&mut self.watch, &mut self.incoming, sent).await
     }
 
-    fn complete(&mut self, tag: &str) -> Result<(), Refusal> {
+    pub(super) fn complete(&mut self, tag: &str) -> Result<(), Refusal> {
         self.outgoing.put(&CommandComplete::new(tag.to_owned()))
-    }
-
-    /// Does what a statement says about the session.
-    fn change(&mut self, statement: &Statement) -> Result<(), Refusal> {
-        let tag = match statement {
-            Statement::Begin => {
-                if self.transaction == TransactionStatus::Transaction {
-                    self.outgoing.put(&warning("there is already a transaction in progress"))?;
-                }
-                self.transaction = TransactionStatus::Transaction;
-                "BEGIN"
-            }
-            Statement::Commit | Statement::Rollback => {
-                let has_failed = self.transaction == TransactionStatus::Error;
-                if self.transaction == TransactionStatus::Idle {
-                    self.outgoing.put(&warning("there is no transaction in progress"))?;
-                }
-                self.transaction = TransactionStatus::Idle;
-                self.forget_portals();
-                // A block that has failed commits nothing.
-                if *statement == Statement::Commit && !has_failed { "COMMIT" } else { "ROLLBACK" }
-            }
-            Statement::RollbackTo => {
-                if self.transaction == TransactionStatus::Error {
-                    self.transaction = TransactionStatus::Transaction;
-                }
-                "ROLLBACK"
-            }
-            Statement::Accepted(tag) => tag,
-            Statement::Set(setting) => {
-                let told = self.settings.apply(setting)?;
-                if let Some((name, value)) = told.setting {
-                    self.outgoing.put(&ParameterStatus::new(name, value))?;
-                }
-                if let Some(noted) = told.warning {
-                    self.outgoing.put(&warning(noted))?;
-                }
-                if matches!(setting, crate::statement::Setting::Reset(_) | crate::statement::Setting::ResetAll) {
-                    "RESET"
-                } else {
-                    "SET"
-                }
-            }
-            Statement::Deallocate(Some(name)) => {
-                if self.statements.remove(name).is_none() {
-                    return Err(no_statement(name));
-                }
-                "DEALLOCATE"
-            }
-            Statement::Deallocate(None) => {
-                self.statements.clear();
-                "DEALLOCATE ALL"
-            }
-            Statement::Discard => {
-                self.statements.clear();
-                self.portals.clear();
-                self.settings.apply(&crate::statement::Setting::ResetAll)?;
-                "DISCARD ALL"
-            }
-            Statement::Close(Some(name)) => {
-                if self.portals.remove(name).is_none() {
-                    return Err(no_cursor(name));
-                }
-                "CLOSE CURSOR"
-            }
-            Statement::Close(None) => {
-                self.portals.clear();
-                "CLOSE CURSOR ALL"
-            }
-            _ => return Err(Refusal::internal("a statement was taken for one about the session")),
-        };
-        self.complete(tag)
-    }
-
-    /// The rows of a `SHOW`.
-    pub(super) fn shown(&self, name: &str) -> Result<Cursor, Refusal> {
-        let (names, values): (Vec<&str>, Vec<&str>) = match name {
-            "all" => self.settings.all().unzip(),
-            name => {
-                let unknown =
-                    || Refusal::new(code::SETTING, format!("unrecognized configuration parameter \"{name}\""));
-                (vec![name], vec![self.settings.get(name).ok_or_else(unknown)?])
-            }
-        };
-        let text = |name: &str| Field::new(name, DataType::Utf8, false);
-        let array = |texts: Vec<&str>| Arc::new(StringArray::from(texts)) as ArrayRef;
-        let (fields, arrays) = match name {
-            "all" => (vec![text("name"), text("setting")], vec![array(names), array(values)]),
-            name => (vec![text(name)], vec![array(values)]),
-        };
-        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
-        let batch = batch.map_err(|error| Refusal::internal(error.to_string()))?;
-        let columns = Arc::new(columns(&batch.schema()));
-        Ok(Cursor::new(columns, futures::stream::once(async { Ok(batch) }).boxed()))
     }
 
     async fn declare(&mut self, name: &str, is_binary: bool, is_held: bool, query: &str) -> Result<(), Refusal> {
@@ -251,6 +159,7 @@ impl Session {
         match &prepared.statement {
             Statement::Query => Ok(prepared.columns.clone()),
             Statement::Show(name) => Ok(Some(Arc::clone(&self.shown(name)?.columns))),
+            Statement::SetConfig(setting) => Ok(Some(Arc::clone(&self.configured(setting)?.columns))),
             Statement::Fetch { cursor, is_skipped: false, .. } => {
                 let portal = self.portals.get(cursor).ok_or_else(|| no_cursor(cursor))?;
                 Ok(portal.prepared.columns.clone())
@@ -285,9 +194,9 @@ pub(super) fn no_cursor(name: &str) -> Refusal {
 
 /// How the answer to a query names it.
 pub(super) fn tag(text: &str) -> &'static str {
-    match crate::statement::tokens(text, 1).first() {
-        Some((word, _)) if word.is("EXPLAIN") => "EXPLAIN",
-        Some((word, _)) if word.is("SHOW") => "SHOW",
+    match first_word(text).as_str() {
+        "EXPLAIN" => "EXPLAIN",
+        "SHOW" => "SHOW",
         _ => "SELECT",
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pgwire::messages::response::{ReadyForQuery, TransactionStatus};
+use tidetable_serving::{ServingError, caught};
 use tidetable_sql::ScalarValue;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -23,8 +24,14 @@ const MOST_MESSAGE: usize = 64 << 20;
 const LAST_WORDS: Duration = Duration::from_secs(10);
 /// Prepared statements of a session at most.
 pub(super) const MOST_STATEMENTS: usize = 1_000;
+/// Bytes of the texts of these at most.
+pub(super) const MOST_TEXT: usize = 64 << 20;
 /// Portals and cursors of a session at most: each may hold a query that runs.
 pub(super) const MOST_PORTALS: usize = 16;
+
+/// What makes a session panic in tests: nothing is known that does so otherwise.
+#[cfg(test)]
+pub(crate) const PANICS: &str = "panic in a session";
 
 /// A statement that was prepared.
 #[derive(Debug)]
@@ -47,6 +54,30 @@ pub(super) struct Portal {
     pub(super) is_done: bool,
     /// Whether it outlives the block of statements.
     pub(super) is_held: bool,
+}
+
+/// How long a session may wait for its client.
+struct Idle {
+    limit: Option<Duration>,
+    code: &'static str,
+    setting: &'static str,
+}
+
+impl Idle {
+    fn of(settings: &Settings, transaction: TransactionStatus) -> Self {
+        let (code, setting) = match transaction {
+            TransactionStatus::Idle => (code::IDLE_SESSION, "idle_session_timeout"),
+            _ => (code::IDLE_TRANSACTION, "idle_in_transaction_session_timeout"),
+        };
+        Self { limit: settings.time(setting), code, setting }
+    }
+
+    /// Ends when that has passed, with why the session ends.
+    async fn over(self) -> Refusal {
+        let Some(limit) = self.limit else { return std::future::pending().await };
+        tokio::time::sleep(limit).await;
+        Refusal::fatal(self.code, format!("the client sent nothing for {limit:?}, which is its {}", self.setting))
+    }
 }
 
 /// A session of a client.
@@ -97,7 +128,15 @@ impl Session {
 
     /// Answers messages until the client or the server ends.
     pub(super) async fn serve(mut self) {
-        if let Err(refusal) = self.answer().await {
+        let answered = match caught(self.answer()).await {
+            Ok(answered) => answered,
+            Err(panicked) => {
+                // What it was about to send has no end.
+                self.outgoing.drop_unfinished();
+                Err(ServingError::from(panicked).into())
+            }
+        };
+        if let Err(refusal) = answered {
             // Whoever is gone does not hear it.
             let _ = self.outgoing.put(&Refusal { is_fatal: true, ..refusal }.response(""));
             let _ = tokio::time::timeout(LAST_WORDS, self.outgoing.flush()).await;
@@ -108,10 +147,12 @@ impl Session {
     /// Answers messages. Returns why the session ends, if the client has not ended it.
     async fn answer(&mut self) -> Result<(), Refusal> {
         loop {
+            let idle = Idle::of(&self.settings, self.transaction);
             let message = tokio::select! {
                 biased;
                 message = self.incoming.message(MOST_MESSAGE) => message,
                 () = self.watch.draining() => return Err(shutdown()),
+                refusal = idle.over() => return Err(refusal),
             };
             let Ok(Some(message)) = message else { return Ok(()) };
             let (kind, body) = message?;
@@ -126,6 +167,8 @@ impl Session {
     async fn answer_one(&mut self, request: Request) -> Result<(), Refusal> {
         match request {
             Request::Query(text) => {
+                #[cfg(test)]
+                assert!(!text.contains(PANICS), "asked to {PANICS}");
                 self.skips = false;
                 self.simple(&text).await?;
                 self.ready().await
@@ -183,7 +226,7 @@ impl Session {
 
     /// How long a statement may run: as the server or the client says, whichever is shorter.
     pub(super) fn limit(&self) -> Option<Duration> {
-        let limits = [self.engine.timeout, self.settings.statement_timeout()];
+        let limits = [self.engine.timeout, self.settings.time("statement_timeout")];
         limits.into_iter().flatten().min()
     }
 

@@ -1,6 +1,6 @@
 //! The simple form of the protocol: text of statements, whose rows come as text.
 
-use pgwire::messages::response::EmptyQueryResponse;
+use pgwire::messages::response::{EmptyQueryResponse, TransactionStatus};
 
 use crate::connection::run::Form;
 use crate::connection::session::Session;
@@ -12,9 +12,16 @@ impl Session {
     pub(super) async fn simple(&mut self, text: &str) -> Result<(), Refusal> {
         // A query ends the portal without a name.
         self.portals.remove("");
-        let statements = split(text);
+        let statements = match split(text) {
+            Ok(statements) => statements,
+            Err(refusal) => return self.refuse(&refusal, text),
+        };
         if statements.is_empty() {
             return self.outgoing.put(&EmptyQueryResponse::new());
+        }
+        // Several statements are a block of their own, unless they are in one.
+        if statements.len() > 1 {
+            self.settings.begin();
         }
 
         for statement in statements {
@@ -24,9 +31,18 @@ impl Session {
                 Err(refusal) => Err(refusal),
             };
             if let Err(refusal) = done {
+                self.end_own_block(false)?;
                 return self.refuse(&refusal, statement);
             }
         }
-        Ok(())
+        self.end_own_block(true)
+    }
+
+    /// Ends the block that several statements were, unless one of them has begun another.
+    fn end_own_block(&mut self, is_kept: bool) -> Result<(), Refusal> {
+        match self.transaction == TransactionStatus::Idle {
+            true => self.end_settings(is_kept),
+            false => Ok(()),
+        }
     }
 }

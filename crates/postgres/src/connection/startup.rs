@@ -19,7 +19,7 @@ use crate::connection::shared::Shared;
 use crate::connection::watch::{Phase, Watch, forgetting, shutdown};
 use crate::error::{Refusal, code};
 use crate::statement::Settings;
-use crate::wire::{First, Incoming, Outgoing, Request, first_of, request_of};
+use crate::wire::{First, Incoming, LENGTH, Outgoing, Request, first_of, request_of};
 
 /// How long a client may take to begin a session.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -27,8 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const REFUSAL: Duration = Duration::from_secs(5);
 /// Bytes of a message before the session, at most.
 const MOST_MESSAGE: usize = 10_000;
-/// Bytes of the length of a message.
-const LENGTH: usize = 4;
 /// Version 3.0 of the protocol, as messages write it.
 const VERSION: i32 = 3 << 16;
 /// First byte of a client that begins with TLS at once.

@@ -5,14 +5,13 @@ use bytes::{BufMut, BytesMut};
 use crate::encode::json::write_json;
 use crate::encode::numeric::{write_i128, write_i256};
 use crate::encode::text::index;
+use crate::encode::times::NANOS_PER_MICRO;
 use crate::encode::values::Values;
 use crate::encode::{Format, write_value};
 
 /// Days and microseconds from 1970-01-01 to 2000-01-01, from which PostgreSQL counts.
 pub(crate) const EPOCH_DAYS: i32 = 10_957;
 pub(crate) const EPOCH_MICROS: i64 = 946_684_800_000_000;
-
-const NANOS_PER_MICRO: i64 = 1_000;
 
 impl Values {
     /// Appends the bytes of a value that is not null.
@@ -32,11 +31,7 @@ impl Values {
             // These are the same in both formats.
             Self::Text(_) => self.write_text(row, out),
             Self::Bytes(array) => out.put_slice(array.value(row)),
-            Self::Json(array) => {
-                let mut json = Vec::new();
-                write_json(array.as_ref(), row, &mut json);
-                out.put_slice(&json);
-            }
+            Self::Json(array) => write_json(array.as_ref(), row, out),
 
             Self::Date(array) => out.put_i32(array.value(row).saturating_sub(EPOCH_DAYS)),
             Self::Time(array) => out.put_i64(array.value(row)),

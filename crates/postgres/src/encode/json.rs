@@ -6,6 +6,7 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bytes::{BufMut, BytesMut};
 use serde_json::Value;
 use tidetable_layout::cell::ColumnText;
 
@@ -13,9 +14,9 @@ const MOMENT: &str = "%Y-%m-%dT%H:%M:%S%.fZ";
 const LOCAL: &str = "%Y-%m-%dT%H:%M:%S%.f";
 
 /// Appends the value of a row.
-pub(crate) fn write_json(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
+pub(crate) fn write_json(array: &dyn Array, row: usize, out: &mut BytesMut) {
     if array.is_null(row) || *array.data_type() == DataType::Null {
-        out.extend_from_slice(b"null");
+        out.put_slice(b"null");
         return;
     }
 
@@ -26,24 +27,24 @@ pub(crate) fn write_json(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
         DataType::Struct(fields) => {
             let parts = fields.iter().zip(array.as_struct().columns());
             for (place, (field, part)) in parts.enumerate() {
-                out.push(if place == 0 { b'{' } else { b',' });
+                out.put_u8(if place == 0 { b'{' } else { b',' });
                 name(field.name(), out);
                 write_json(part.as_ref(), row, out);
             }
-            out.extend_from_slice(if fields.is_empty() { b"{}" } else { b"}" });
+            out.put_slice(if fields.is_empty() { b"{}" } else { b"}" });
         }
         DataType::Map(..) => {
             let entries = array.as_map().value(row);
             let (keys, values) = (entries.column(0), entries.column(1));
-            out.push(b'{');
+            out.put_u8(b'{');
             for place in 0..entries.len() {
                 if place > 0 {
-                    out.push(b',');
+                    out.put_u8(b',');
                 }
                 name(&key(keys.as_ref(), place), out);
                 write_json(values.as_ref(), place, out);
             }
-            out.push(b'}');
+            out.put_u8(b'}');
         }
         DataType::Binary => json(out, &bytes(array.as_binary::<i32>().value(row))),
         DataType::LargeBinary => json(out, &bytes(array.as_binary::<i64>().value(row))),
@@ -53,7 +54,7 @@ pub(crate) fn write_json(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
         kind => {
             let text = plain(array, row);
             match is_bare(kind) {
-                true => out.extend_from_slice(text.as_bytes()),
+                true => out.put_slice(text.as_bytes()),
                 false => json(out, &Value::from(text)),
             }
         }
@@ -105,23 +106,23 @@ fn float(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or_else(|| Value::from(value.to_string()), Value::Number)
 }
 
-fn list(items: &dyn Array, out: &mut Vec<u8>) {
-    out.push(b'[');
+fn list(items: &dyn Array, out: &mut BytesMut) {
+    out.put_u8(b'[');
     for place in 0..items.len() {
         if place > 0 {
-            out.push(b',');
+            out.put_u8(b',');
         }
         write_json(items, place, out);
     }
-    out.push(b']');
+    out.put_u8(b']');
 }
 
-fn name(name: &str, out: &mut Vec<u8>) {
+fn name(name: &str, out: &mut BytesMut) {
     json(out, &Value::from(name));
-    out.push(b':');
+    out.put_u8(b':');
 }
 
-fn json(out: &mut Vec<u8>, value: &Value) {
-    // A vector takes all.
-    let _ = serde_json::to_writer(out, value);
+fn json(out: &mut BytesMut, value: &Value) {
+    // A buffer in memory takes all.
+    let _ = serde_json::to_writer(out.writer(), value);
 }

@@ -22,6 +22,7 @@ use crate::error::Refusal;
 use crate::types::Column;
 pub(crate) use binary::{EPOCH_DAYS, EPOCH_MICROS};
 pub(crate) use numeric::read as read_numeric;
+pub(crate) use times::{MICROS_PER_DAY, NANOS_PER_MICRO};
 pub(crate) use values::Values;
 
 /// The format of a value on the wire.

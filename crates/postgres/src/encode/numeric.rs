@@ -9,11 +9,43 @@ use bytes::{BufMut, BytesMut};
 
 /// Decimal digits of a digit.
 const GROUP: usize = 4;
+/// What a digit counts up to.
+const BASE: u128 = 10_000;
 const NEGATIVE: u16 = 0x4000;
+/// Decimal places of values that are written without their text: those with more exceed 128 bits as whole groups.
+const MOST_PLACES: usize = 35;
+/// Groups of the digits of 128 bits, on both sides of the point.
+const MOST_GROUPS: usize = 20;
 
 /// Appends an unscaled value with so many decimal places.
 pub(crate) fn write_i128(out: &mut BytesMut, unscaled: i128, scale: i8) {
-    write_digits(out, &unscaled.unsigned_abs().to_string(), unscaled < 0, scale);
+    let places = usize::from(scale.unsigned_abs());
+    if scale < 0 || places > MOST_PLACES {
+        return write_digits(out, &unscaled.unsigned_abs().to_string(), unscaled < 0, scale);
+    }
+
+    // The groups after the point are whole with zeros at their end.
+    let unit = power_of_ten(places);
+    let (mut whole, mut fraction) = (unscaled.unsigned_abs() / unit, unscaled.unsigned_abs() % unit);
+    fraction *= power_of_ten(padding(places));
+    let after = places.div_ceil(GROUP);
+    let mut groups = [0; MOST_GROUPS];
+    let mut count = 0;
+    for group in groups.iter_mut().rev() {
+        let rest = if count < after { &mut fraction } else { &mut whole };
+        if count >= after && *rest == 0 {
+            break;
+        }
+        *group = i16::try_from(*rest % BASE).unwrap_or_default();
+        *rest /= BASE;
+        count += 1;
+    }
+    let groups = groups.get(MOST_GROUPS - count..).unwrap_or_default();
+    write_groups(out, groups, count - after, unscaled < 0, places);
+}
+
+fn power_of_ten(power: usize) -> u128 {
+    10_u128.pow(u32::try_from(power).unwrap_or_default())
 }
 
 /// As [`write_i128`], for values of up to 76 digits.
@@ -39,13 +71,17 @@ fn write_digits(out: &mut BytesMut, digits: &str, is_negative: bool, scale: i8) 
         .chunks(GROUP)
         .map(|group| group.iter().fold(0, |sum, digit| sum * 10 + digit_of(*digit)))
         .collect();
-    let weight = (before + leading) / GROUP;
+    write_groups(out, &groups, (before + leading) / GROUP, is_negative, places);
+}
+
+/// Appends groups of digits, so many of which stand before the point, without zeros at both ends.
+fn write_groups(out: &mut BytesMut, groups: &[i16], before: usize, is_negative: bool, places: usize) {
     let first = groups.iter().position(|group| *group != 0).unwrap_or(groups.len());
     let last = groups.iter().rposition(|group| *group != 0).map_or(first, |place| place + 1);
     let shown = groups.get(first..last).unwrap_or_default();
 
     out.put_i16(i16::try_from(shown.len()).unwrap_or(i16::MAX));
-    out.put_i16(if shown.is_empty() { 0 } else { signed(weight) - 1 - signed(first) });
+    out.put_i16(if shown.is_empty() { 0 } else { signed(before) - 1 - signed(first) });
     out.put_u16(if is_negative && !shown.is_empty() { NEGATIVE } else { 0 });
     out.put_i16(signed(places));
     for group in shown {

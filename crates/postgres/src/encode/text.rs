@@ -23,13 +23,13 @@ impl Values {
             Self::Int8(array) | Self::Oid(array) => display(out, array.value(row)),
             Self::Float4(array) => float(out, array.value(row), f64::from(array.value(row))),
             Self::Float8(array) => float(out, array.value(row), array.value(row)),
-            Self::Numeric(array) => out.put_slice(array.value_as_string(row).as_bytes()),
+            Self::Numeric(array) => decimal(out, array.value(row), array.scale()),
             Self::WideNumeric(array) => out.put_slice(array.value_as_string(row).as_bytes()),
 
             Self::Text(array) => text(out, array.value(row)),
             Self::Bytes(array) => {
                 out.put_slice(b"\\x");
-                out.put_slice(hex::encode(array.value(row)).as_bytes());
+                digits(out, array.value(row));
             }
             Self::Date(array) => times::date(out, array.value(row).into()),
             Self::Time(array) => times::time(out, array.value(row)),
@@ -41,11 +41,7 @@ impl Values {
                 let (start, end) = (index(ends, row), index(ends, row + 1));
                 list(out, items, start, end);
             }
-            Self::Json(array) => {
-                let mut json = Vec::new();
-                write_json(array.as_ref(), row, &mut json);
-                out.put_slice(&json);
-            }
+            Self::Json(array) => write_json(array.as_ref(), row, out),
         }
     }
 }
@@ -58,6 +54,31 @@ pub(crate) fn index(ends: &[i32], at: usize) -> usize {
 fn display(out: &mut BytesMut, value: impl std::fmt::Display) {
     // A buffer in memory takes all.
     let _ = write!(out, "{value}");
+}
+
+/// An unscaled value with so many decimal places.
+fn decimal(out: &mut BytesMut, unscaled: i128, scale: i8) {
+    if unscaled < 0 {
+        out.put_u8(b'-');
+    }
+    let value = unscaled.unsigned_abs();
+    match (usize::from(scale.unsigned_abs()), 10_u128.checked_pow(u32::from(scale.unsigned_abs()))) {
+        (0, _) => display(out, value),
+        // A negative scale stands for zeros before the point, which nothing has.
+        (zeros, _) if scale < 0 => display(out, format_args!("{value}{:0<zeros$}", "")),
+        (places, Some(unit)) => display(out, format_args!("{}.{:0places$}", value / unit, value % unit)),
+        (places, None) => display(out, format_args!("0.{value:0places$}")),
+    }
+}
+
+/// Bytes as digits in base 16.
+fn digits(out: &mut BytesMut, bytes: &[u8]) {
+    let start = out.len();
+    out.resize(start + 2 * bytes.len(), 0);
+    if let Some(place) = out.get_mut(start..) {
+        // It has the length that is needed.
+        let _ = hex::encode_to_slice(bytes, place);
+    }
 }
 
 /// Text without the zero bytes that no text of PostgreSQL has.
@@ -90,7 +111,8 @@ fn float(out: &mut BytesMut, value: impl std::fmt::Display + std::fmt::LowerExp,
 /// Items in braces; those that would be read otherwise are quoted.
 fn list(out: &mut BytesMut, items: &Values, start: usize, end: usize) {
     out.put_u8(b'{');
-    let mut item = BytesMut::new();
+    // An item that was written and has to be quoted.
+    let mut plain = BytesMut::new();
     for place in start..end {
         if place > start {
             out.put_u8(b',');
@@ -100,25 +122,63 @@ fn list(out: &mut BytesMut, items: &Values, start: usize, end: usize) {
             continue;
         }
 
-        item.clear();
-        items.write_text(place, &mut item);
-        if needs_quotes(&item) {
-            out.put_u8(b'"');
-            for byte in &item {
-                if matches!(byte, b'"' | b'\\') {
-                    out.put_u8(b'\\');
-                }
-                out.put_u8(*byte);
-            }
-            out.put_u8(b'"');
-        } else {
-            out.put_slice(&item);
+        let before = out.len();
+        items.write_text(place, out);
+        let item = out.get(before..).unwrap_or_default();
+        if needs_quotes(item) {
+            plain.clear();
+            plain.put_slice(item);
+            out.truncate(before);
+            quoted(&plain, out);
         }
     }
     out.put_u8(b'}');
 }
 
+fn quoted(item: &[u8], out: &mut BytesMut) {
+    out.put_u8(b'"');
+    for byte in item {
+        if matches!(byte, b'"' | b'\\') {
+            out.put_u8(b'\\');
+        }
+        out.put_u8(*byte);
+    }
+    out.put_u8(b'"');
+}
+
 fn needs_quotes(item: &[u8]) -> bool {
     let is_special = |byte: &u8| matches!(byte, b'{' | b'}' | b',' | b'"' | b'\\') || byte.is_ascii_whitespace();
     item.is_empty() || item.eq_ignore_ascii_case(b"null") || item.iter().any(is_special)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(write: impl FnOnce(&mut BytesMut)) -> String {
+        let mut out = BytesMut::new();
+        write(&mut out);
+        String::from_utf8(out.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn decimals_have_their_places() {
+        for (unscaled, scale, expected) in [
+            (0, 0, "0"),
+            (0, 2, "0.00"),
+            (-5, 3, "-0.005"),
+            (12_345, 2, "123.45"),
+            (12, -3, "12000"),
+            (i128::MIN, 0, "-170141183460469231731687303715884105728"),
+            (i128::MAX, 38, "1.70141183460469231731687303715884105727"),
+        ] {
+            assert_eq!(shown(|out| decimal(out, unscaled, scale)), expected);
+        }
+    }
+
+    #[test]
+    fn bytes_are_digits() {
+        assert_eq!(shown(|out| digits(out, &[0, 255, 16])), "00ff10");
+        assert_eq!(shown(|out| digits(out, &[])), "");
+    }
 }

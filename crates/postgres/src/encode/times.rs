@@ -7,8 +7,8 @@ use bytes::BytesMut;
 use tidetable_layout::time::civil_from_days;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
-const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
-const NANOS_PER_MICRO: i64 = 1_000;
+pub(crate) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+pub(crate) const NANOS_PER_MICRO: i64 = 1_000;
 
 /// Appends the day of so many days since 1970-01-01.
 pub(crate) fn date(out: &mut BytesMut, days: i64) {

@@ -1,69 +1,37 @@
 //! What a statement asks for.
 
+use tidetable_sql::Word;
+
 use crate::error::{Refusal, code};
-use crate::statement::copy::{CopyOptions, copy};
-use crate::statement::lexer::{Token, tokens};
-use crate::statement::settings::{Setting, setting, shown};
-
-/// Parts of a statement that are looked at: enough for those about a session.
-const LOOKED_AT: usize = 400;
-
-/// Rows that a `FETCH` asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fetched {
-    /// So many.
-    Rows(usize),
-    /// Those that are left.
-    All,
-}
-
-/// A statement by what it asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Statement {
-    /// Rows of a query.
-    Query,
-    /// No statement at all.
-    Empty,
-    /// Begins a block of statements.
-    Begin,
-    /// Ends a block.
-    Commit,
-    /// Gives a block up.
-    Rollback,
-    /// Goes back to a point of a block, which undoes nothing here.
-    RollbackTo,
-    /// A point of a block, or what is accepted and does nothing; the tag that answers it.
-    Accepted(&'static str),
-    /// Sets something of the session.
-    Set(Setting),
-    /// Asks for a setting.
-    Show(String),
-    /// Forgets prepared statements; `None` for all.
-    Deallocate(Option<String>),
-    /// Forgets all of the session.
-    Discard,
-    /// Names the rows of a query, to fetch them later.
-    Declare { cursor: String, is_binary: bool, is_held: bool, query: String },
-    /// Asks for rows of a cursor, or skips them.
-    Fetch { cursor: String, rows: Fetched, is_skipped: bool },
-    /// Forgets a cursor; `None` for all.
-    Close(Option<String>),
-    /// Sends the rows of a query as a file.
-    Copy { query: String, options: CopyOptions },
-}
+use crate::statement::copy::copy;
+use crate::statement::cursors::{declare, fetch};
+use crate::statement::kinds::{Discarded, Statement};
+use crate::statement::settings::{configured, reset, setting, shown};
+use crate::statement::split::{first_word, words_of};
 
 /// What `statement` asks for.
 ///
 /// # Errors
 /// If it writes, is not served, or is one about the session that cannot be read.
 pub(crate) fn classify(statement: &str) -> Result<Statement, Refusal> {
-    let found = tokens(statement, LOOKED_AT);
-    let words: Vec<Token> = found.iter().map(|(token, _)| token.clone()).collect();
-    let Some(first) = words.first() else { return Ok(Statement::Empty) };
-    let Token::Word(keyword) = first else { return Ok(Statement::Query) };
-    let rest = words.get(1..).unwrap_or_default();
+    if statement.is_empty() {
+        return Ok(Statement::Empty);
+    }
+    let keyword = first_word(statement);
+    if let Some(write) = WRITES.iter().chain(&OTHERS).find(|write| **write == keyword) {
+        return Err(refused(write));
+    }
+    if keyword == "SELECT" {
+        return Ok(configured(statement)?.map_or(Statement::Query, Statement::SetConfig));
+    }
+    if !OF_SESSIONS.contains(&keyword.as_str()) {
+        return Ok(Statement::Query);
+    }
 
-    Ok(match keyword.to_ascii_uppercase().as_str() {
+    let found = words_of(statement)?;
+    let words: Vec<Word> = found.iter().map(|placed| placed.word.clone()).collect();
+    let rest = words.get(1..).unwrap_or_default();
+    Ok(match keyword.as_str() {
         "BEGIN" | "START" => Statement::Begin,
         "COMMIT" | "END" => Statement::Commit,
         "ROLLBACK" | "ABORT" => match rest.iter().any(|word| word.is("TO")) {
@@ -72,16 +40,12 @@ pub(crate) fn classify(statement: &str) -> Result<Statement, Refusal> {
         },
         "SAVEPOINT" => Statement::Accepted("SAVEPOINT"),
         "RELEASE" => Statement::Accepted("RELEASE"),
-        "LISTEN" => return Err(unsupported("LISTEN", "nothing is notified here")),
         "UNLISTEN" => Statement::Accepted("UNLISTEN"),
         "SET" => Statement::Set(setting(rest)?),
         "RESET" => Statement::Set(reset(rest)),
-        "SHOW" => match shown(rest) {
-            Some(name) => Statement::Show(name),
-            // `SHOW TABLES` and the like are queries of DataFusion.
-            None => Statement::Query,
-        },
-        "DISCARD" => Statement::Discard,
+        // `SHOW TABLES` and the like are queries of DataFusion.
+        "SHOW" => shown(rest).map_or(Statement::Query, Statement::Show),
+        "DISCARD" => Statement::Discard(discarded(rest)?),
         "DEALLOCATE" => Statement::Deallocate(named(rest, "PREPARE")),
         "CLOSE" => Statement::Close(named(rest, "")),
         "DECLARE" => declare(statement, &found)?,
@@ -91,109 +55,69 @@ pub(crate) fn classify(statement: &str) -> Result<Statement, Refusal> {
             let (query, options) = copy(statement, &found)?;
             Statement::Copy { query, options }
         }
-        word => match WRITES.iter().find(|write| **write == word) {
-            Some(write) => return Err(refused(write)),
-            None => Statement::Query,
-        },
+        _ => Statement::Query,
     })
 }
 
-/// Statements that change something, or that have no meaning here.
-const WRITES: [&str; 28] = [
-    "INSERT",
-    "UPDATE",
-    "DELETE",
-    "MERGE",
-    "CREATE",
-    "DROP",
-    "ALTER",
-    "TRUNCATE",
-    "GRANT",
-    "REVOKE",
-    "COMMENT",
-    "VACUUM",
-    "ANALYZE",
-    "REINDEX",
-    "CLUSTER",
-    "REFRESH",
-    "LOCK",
-    "CALL",
-    "DO",
-    "NOTIFY",
-    "PREPARE",
-    "EXECUTE",
-    "REASSIGN",
-    "SECURITY",
-    "CHECKPOINT",
-    "LOAD",
-    "IMPORT",
-    "REPLACE",
+/// First words of the statements about a session.
+const OF_SESSIONS: [&str; 18] = [
+    "ABORT",
+    "BEGIN",
+    "CLOSE",
+    "COMMIT",
+    "COPY",
+    "DEALLOCATE",
+    "DECLARE",
+    "DISCARD",
+    "END",
+    "FETCH",
+    "MOVE",
+    "RELEASE",
+    "RESET",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "SET",
+    "SHOW",
+    "START",
 ];
 
-fn refused(statement: &str) -> Refusal {
-    match statement {
-        "PREPARE" | "EXECUTE" => unsupported(statement, "statements are prepared by the driver, as by Parse and Bind"),
-        _ => unsupported(statement, "the store is served read-only, and its tables are made by `tidetable run`"),
-    }
-}
+/// Statements that write.
+const WRITES: [&str; 20] = [
+    "ALTER", "ANALYZE", "CLUSTER", "COMMENT", "CREATE", "DELETE", "DROP", "GRANT", "IMPORT", "INSERT", "MERGE",
+    "REASSIGN", "REFRESH", "REINDEX", "REPLACE", "REVOKE", "SECURITY", "TRUNCATE", "UPDATE", "VACUUM",
+];
 
-fn unsupported(statement: &str, why: &str) -> Refusal {
-    Refusal::new(code::UNSUPPORTED, format!("{statement} is refused: {why}"))
+/// Statements that have no meaning here.
+const OTHERS: [&str; 9] = ["CALL", "CHECKPOINT", "DO", "EXECUTE", "LISTEN", "LOAD", "LOCK", "NOTIFY", "PREPARE"];
+
+fn refused(statement: &str) -> Refusal {
+    let (code, why) = match statement {
+        "PREPARE" | "EXECUTE" => (code::UNSUPPORTED, "statements are prepared by the driver, as by Parse and Bind"),
+        "LISTEN" | "NOTIFY" => (code::UNSUPPORTED, "nothing is notified here"),
+        "LOCK" => (code::UNSUPPORTED, "nothing is locked here, for nothing can be written"),
+        statement if OTHERS.contains(&statement) => (code::UNSUPPORTED, "queries are served, and nothing else is run"),
+        _ => (code::READ_ONLY, "the store is served read-only, and its tables are made by `tidetable run`"),
+    };
+    Refusal::new(code, format!("{statement} is refused: {why}"))
 }
 
 /// The name that follows, or `ALL` as `None`; a word such as PREPARE may stand before it.
-fn named(rest: &[Token], skipped: &str) -> Option<String> {
+fn named(rest: &[Word], skipped: &str) -> Option<String> {
     let mut rest = rest.iter().peekable();
     if rest.peek().is_some_and(|word| !skipped.is_empty() && word.is(skipped)) {
         rest.next();
     }
-    rest.next().filter(|word| !word.is("ALL")).and_then(Token::text)
+    rest.next().filter(|word| !word.is("ALL")).and_then(Word::text)
 }
 
-fn reset(rest: &[Token]) -> Setting {
-    let name = rest.iter().filter_map(Token::text).collect::<Vec<_>>().join(" ");
-    match name.as_str() {
-        "all" => Setting::ResetAll,
-        "time zone" => Setting::Reset("timezone".to_owned()),
-        _ => Setting::Reset(name),
+fn discarded(rest: &[Word]) -> Result<Discarded, Refusal> {
+    match rest {
+        [what] if what.is("ALL") => Ok(Discarded::All),
+        [what] if what.is("PLANS") => Ok(Discarded::Plans),
+        [what] if what.is("TEMP") || what.is("TEMPORARY") => Ok(Discarded::Temp),
+        [what] if what.is("SEQUENCES") => Ok(Discarded::Sequences),
+        _ => Err(Refusal::new(code::SYNTAX, "DISCARD takes ALL, PLANS, TEMP or SEQUENCES")),
     }
-}
-
-/// `DECLARE name [BINARY] [[NO] SCROLL] CURSOR [WITH HOLD] FOR query`.
-fn declare(statement: &str, found: &[(Token, usize)]) -> Result<Statement, Refusal> {
-    let start = found.iter().position(|(word, _)| word.is("FOR")).and_then(|place| found.get(place));
-    let cursor = found.get(1).and_then(|(name, _)| name.text());
-    let (Some((_, end)), Some(cursor)) = (start, cursor) else {
-        return Err(Refusal::new(code::SYNTAX, "DECLARE needs a name and a query: DECLARE name CURSOR FOR query"));
-    };
-    let has = |word: &str| found.iter().take_while(|(token, _)| !token.is("FOR")).any(|(token, _)| token.is(word));
-    let is_held = has("HOLD") && !has("WITHOUT");
-    let query = statement.get(*end..).unwrap_or_default().trim().to_owned();
-    Ok(Statement::Declare { cursor, is_binary: has("BINARY"), is_held, query })
-}
-
-/// `FETCH [NEXT | n | ALL | FORWARD [n | ALL]] [FROM | IN] name`.
-fn fetch(rest: &[Token], is_skipped: bool) -> Result<Statement, Refusal> {
-    let cursor = rest.last().and_then(Token::text);
-    let cursor = cursor.ok_or_else(|| Refusal::new(code::SYNTAX, "FETCH needs the name of a cursor"))?;
-    let mut rows = Fetched::Rows(1);
-    for word in rest.iter().take(rest.len().saturating_sub(1)) {
-        let text = word.text().unwrap_or_else(|| "-".to_owned());
-        match text.as_str() {
-            "next" | "from" | "in" | "forward" => {}
-            "all" => rows = Fetched::All,
-            number => match number.parse() {
-                Ok(number) => rows = Fetched::Rows(number),
-                Err(_) => {
-                    return Err(Refusal::new(
-                        code::UNSUPPORTED,
-                        "cursors only go forward: FETCH [FORWARD] n FROM name, or FETCH ALL",
-                    ));
-                }
-            },
-        }
-    }
-    Ok(Statement::Fetch { cursor, rows, is_skipped })
 }
 
 #[cfg(test)]
@@ -203,30 +127,49 @@ mod tests {
     #[test]
     fn statements_of_a_session_are_known() {
         let of = |text: &str| classify(text).unwrap();
-        assert_eq!(of("  -- nothing"), Statement::Empty);
+        assert_eq!(of(""), Statement::Empty);
         assert_eq!(of("begin isolation level serializable"), Statement::Begin);
         assert_eq!(of("ROLLBACK TO SAVEPOINT a"), Statement::RollbackTo);
         assert_eq!(of("DEALLOCATE \"_pg3_0\""), Statement::Deallocate(Some("_pg3_0".to_owned())));
         assert_eq!(of("DEALLOCATE PREPARE ALL"), Statement::Deallocate(None));
         assert_eq!(of("(SELECT 1)"), Statement::Query);
         assert_eq!(of("WITH a AS (SELECT 1) SELECT * FROM a"), Statement::Query);
-        assert_eq!(of("SHOW TABLES"), Statement::Query);
-        let declared =
-            Statement::Declare { cursor: "c".to_owned(), is_binary: true, is_held: true, query: "SELECT 1".to_owned() };
-        assert_eq!(of("DECLARE c BINARY NO SCROLL CURSOR WITH HOLD FOR SELECT 1"), declared);
-        let fetched = |rows| Statement::Fetch { cursor: "C".to_owned(), rows, is_skipped: false };
-        assert_eq!(of("FETCH FORWARD 100 FROM \"C\""), fetched(Fetched::Rows(100)));
-        assert_eq!(of("FETCH ALL IN \"C\""), fetched(Fetched::All));
-        assert_eq!(of("FETCH \"C\""), fetched(Fetched::Rows(1)));
+        for (text, discarded) in [
+            ("DISCARD ALL", Discarded::All),
+            ("discard plans", Discarded::Plans),
+            ("DISCARD TEMPORARY", Discarded::Temp),
+            ("DISCARD SEQUENCES", Discarded::Sequences),
+        ] {
+            assert_eq!(of(text), Statement::Discard(discarded), "{text}");
+        }
+        assert_eq!(classify("DISCARD").unwrap_err().code, "42601");
+    }
+
+    #[test]
+    fn names_with_a_schema_are_no_settings() {
+        let of = |text: &str| classify(text).unwrap();
+        for query in ["SHOW TABLES", "SHOW COLUMNS FROM T", "SHOW COLUMNS FROM records.T", "SHOW COLUMNS FROM \"a.b\""]
+        {
+            assert_eq!(of(query), Statement::Query, "{query}");
+        }
+        assert_eq!(of("SHOW myapp.user"), Statement::Show("myapp.user".to_owned()));
+        assert_eq!(of("SHOW TRANSACTION ISOLATION LEVEL"), Statement::Show("transaction_isolation".to_owned()));
     }
 
     #[test]
     fn what_writes_is_refused_with_a_sentence() {
-        for text in
-            ["INSERT INTO t VALUES (1)", "create table t (a int)", "COPY t FROM STDIN", "FETCH PRIOR c", "LISTEN x"]
-        {
+        for (text, code) in [
+            ("INSERT INTO t VALUES (1)", "25006"),
+            ("create table t (a int)", "25006"),
+            ("COPY t FROM STDIN", "25006"),
+            ("FETCH PRIOR c", "0A000"),
+            ("LISTEN x", "0A000"),
+            ("PREPARE a AS SELECT 1", "0A000"),
+            ("LOCK TABLE t", "0A000"),
+            ("DO $$ BEGIN END $$", "0A000"),
+        ] {
             let refusal = classify(text).unwrap_err();
-            assert_eq!(refusal.code, "0A000", "{text}");
+            assert_eq!(refusal.code, code, "{text}");
             assert!(refusal.message.split_whitespace().count() > 5, "{}", refusal.message);
         }
     }

@@ -12,7 +12,7 @@ const CHUNK: usize = 16 << 10;
 /// Bytes that are read ahead while a statement runs: enough for the messages that drivers send in one go.
 const MOST_AHEAD: usize = 1 << 20;
 /// Bytes of the length of a message.
-const LENGTH: usize = 4;
+pub(crate) const LENGTH: usize = 4;
 
 /// The reading half of a connection.
 pub(crate) struct Incoming {

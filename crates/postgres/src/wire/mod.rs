@@ -8,7 +8,7 @@ mod outgoing;
 mod read;
 mod request;
 
-pub(crate) use incoming::Incoming;
+pub(crate) use incoming::{Incoming, LENGTH};
 pub(crate) use outgoing::Outgoing;
 pub(crate) use read::Body;
 pub(crate) use request::{First, Request, Target, first_of, request_of};

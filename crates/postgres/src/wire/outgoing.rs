@@ -16,11 +16,13 @@ const CHUNK: usize = 64 << 10;
 pub(crate) struct Outgoing {
     stream: Box<dyn AsyncWrite + Send + Unpin>,
     buffer: BytesMut,
+    /// Bytes of whole messages at the start of the buffer.
+    finished: usize,
 }
 
 impl Outgoing {
     pub(crate) fn new(stream: Box<dyn AsyncWrite + Send + Unpin>) -> Self {
-        Self { stream, buffer: BytesMut::new() }
+        Self { stream, buffer: BytesMut::new(), finished: 0 }
     }
 
     /// Appends a message.
@@ -28,7 +30,14 @@ impl Outgoing {
     /// # Errors
     /// If it is longer than clients take.
     pub(crate) fn put(&mut self, message: &impl Message) -> Result<(), Refusal> {
-        message.encode(&mut self.buffer).map_err(|error| Refusal::internal(error.to_string()))
+        message.encode(&mut self.buffer).map_err(|error| Refusal::internal(error.to_string()))?;
+        self.finished = self.buffer.len();
+        Ok(())
+    }
+
+    /// Drops the message that was being written when a panic ended it: what follows would be taken for a part of it.
+    pub(crate) fn drop_unfinished(&mut self) {
+        self.buffer.truncate(self.finished);
     }
 
     /// Appends a message with a row.
@@ -53,6 +62,7 @@ impl Outgoing {
         if let Some(place) = self.buffer.get_mut(start..start + size_of::<i32>()) {
             place.copy_from_slice(&length.to_be_bytes());
         }
+        self.finished = self.buffer.len();
     }
 
     /// Sends what waits if it is much.
@@ -77,6 +87,7 @@ impl Outgoing {
                 return Err(io::ErrorKind::WriteZero.into());
             }
             self.buffer.advance(sent);
+            self.finished = self.finished.saturating_sub(sent);
         }
         self.stream.flush().await
     }

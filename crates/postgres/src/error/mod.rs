@@ -1,11 +1,15 @@
 //! Errors: those of a server that cannot start, and refusals, which clients get with a code of SQLSTATE.
 
+pub(crate) mod code;
+mod sqlstate;
+
 use std::io;
 
 use pgwire::messages::response::{ErrorResponse, NoticeResponse};
 use tidetable_serving::ServingError;
 use tidetable_sql::SqlError;
-use tidetable_store::StoreError;
+
+use crate::error::sqlstate::{of_sql, of_store};
 
 /// Characters of a message at most: drivers show it in one line.
 const MOST_TEXT: usize = 4_096;
@@ -77,44 +81,6 @@ impl PostgresError {
 /// Results of this crate.
 pub type Result<T, E = PostgresError> = std::result::Result<T, E>;
 
-/// A code of SQLSTATE.
-pub(crate) mod code {
-    pub(crate) const WARNING: &str = "01000";
-    pub(crate) const PROTOCOL: &str = "08P01";
-    pub(crate) const UNSUPPORTED: &str = "0A000";
-    pub(crate) const OUT_OF_RANGE: &str = "22003";
-    pub(crate) const DIVISION: &str = "22012";
-    pub(crate) const DATA: &str = "22000";
-    pub(crate) const ENCODING: &str = "22021";
-    pub(crate) const PARAMETER: &str = "22023";
-    pub(crate) const TEXT: &str = "22P02";
-    pub(crate) const BINARY: &str = "22P03";
-    pub(crate) const CURSOR_STATE: &str = "34000";
-    pub(crate) const STATEMENT_NAME: &str = "26000";
-    pub(crate) const NO_TRANSACTION: &str = "25P01";
-    pub(crate) const FAILED_TRANSACTION: &str = "25P02";
-    pub(crate) const AUTHORIZATION: &str = "28000";
-    pub(crate) const PASSWORD: &str = "28P01";
-    pub(crate) const AGAIN: &str = "40001";
-    pub(crate) const RULES: &str = "42000";
-    pub(crate) const SYNTAX: &str = "42601";
-    pub(crate) const COLUMN: &str = "42703";
-    pub(crate) const SETTING: &str = "42704";
-    pub(crate) const FUNCTION: &str = "42883";
-    pub(crate) const TABLE: &str = "42P01";
-    pub(crate) const CURSOR_NAME: &str = "42P03";
-    pub(crate) const PREPARED: &str = "42P05";
-    pub(crate) const MEMORY: &str = "53200";
-    pub(crate) const CLIENTS: &str = "53300";
-    pub(crate) const LIMIT: &str = "53400";
-    pub(crate) const COMPLEX: &str = "54001";
-    pub(crate) const CANCELLED: &str = "57014";
-    pub(crate) const SHUTDOWN: &str = "57P01";
-    pub(crate) const STORAGE: &str = "58030";
-    pub(crate) const INTERNAL: &str = "XX000";
-    pub(crate) const DAMAGED: &str = "XX001";
-}
-
 /// What a client gets instead of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -160,9 +126,9 @@ impl Refusal {
     }
 }
 
-/// A warning that does not end a statement.
-pub(crate) fn warning(message: &str) -> NoticeResponse {
-    NoticeResponse::new(fields("WARNING", code::WARNING, message))
+/// The message for a warning, which does not end a statement.
+pub(crate) fn warning(code: &str, text: &str) -> NoticeResponse {
+    NoticeResponse::new(fields("WARNING", code, text))
 }
 
 fn fields(severity: &str, code: &str, message: &str) -> Vec<(u8, String)> {
@@ -181,7 +147,7 @@ fn position(statement: &str, (line, column): (u64, u64)) -> Option<usize> {
 
 impl From<SqlError> for Refusal {
     fn from(error: SqlError) -> Self {
-        let code = code_of(&error);
+        let code = of_sql(&error);
         let place = error.place();
         Self { place, ..Self::new(code, error.without_place()) }
     }
@@ -190,60 +156,14 @@ impl From<SqlError> for Refusal {
 impl From<ServingError> for Refusal {
     fn from(error: ServingError) -> Self {
         let code = match &error {
-            ServingError::Store(store) => code_of_store(store),
+            ServingError::Store(store) => of_store(store),
+            ServingError::Lost(store) => of_store(store),
             ServingError::NoTable { .. } => code::TABLE,
+            ServingError::Panicked(_) => code::INTERNAL,
+            ServingError::Ended => code::SHUTDOWN,
             _ => code::STORAGE,
         };
         Self::new(code, error.to_string())
-    }
-}
-
-fn code_of_store(error: &StoreError) -> &'static str {
-    match error {
-        StoreError::NoTable { .. } => code::TABLE,
-        StoreError::Blob(_) => code::STORAGE,
-        _ => code::DAMAGED,
-    }
-}
-
-fn code_of(error: &SqlError) -> &'static str {
-    if let Some(unknown) = error.unknown_name() {
-        return if unknown.is_table { code::TABLE } else { code::COLUMN };
-    }
-    match error {
-        SqlError::Store(store) => code_of_store(store),
-        SqlError::Decode { .. } | SqlError::Shape(_) => code::DAMAGED,
-        SqlError::PublishedGone { .. } | SqlError::PublishedReplaced { .. } => code::AGAIN,
-        SqlError::PublishedDamaged { .. } | SqlError::PublishedNewer { .. } => code::DAMAGED,
-        SqlError::Memory { .. } => code::MEMORY,
-        SqlError::TooDeep { .. } | SqlError::TooManyGroupingSets { .. } => code::COMPLEX,
-        SqlError::Abandoned => code::CANCELLED,
-        SqlError::PlannerPanicked => code::INTERNAL,
-        SqlError::Query(_) => code_of_run(&error.to_string()),
-        _ => code_of_statement(error, &error.to_string()),
-    }
-}
-
-/// The code of a query that failed over its data. The cause is known by its words only.
-fn code_of_run(message: &str) -> &'static str {
-    let message = message.to_ascii_lowercase();
-    match () {
-        () if message.contains("divide by zero") || message.contains("division by zero") => code::DIVISION,
-        () if message.contains("overflow") || message.contains("out of range") => code::OUT_OF_RANGE,
-        () if message.contains("cannot cast") || message.contains("parse") => code::TEXT,
-        () => code::DATA,
-    }
-}
-
-/// The code of a statement that was refused when it was parsed or planned.
-fn code_of_statement(error: &SqlError, message: &str) -> &'static str {
-    let is_syntax = error.is_syntax();
-    match () {
-        () if is_syntax => code::SYNTAX,
-        () if message.contains("Invalid function") || message.contains("does not take (") => code::FUNCTION,
-        () if message.contains("not supported") || message.contains("not implemented") => code::UNSUPPORTED,
-        () if message.contains("Cannot cast") => code::TEXT,
-        () => code::RULES,
     }
 }
 
