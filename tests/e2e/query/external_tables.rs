@@ -301,15 +301,14 @@ fn a_directory_stands_for_its_files_of_the_format() {
     let project = project();
     project.write("in/site=A/a.csv", "meter,town\n7,Ghent\n");
     project.write("in/site=B/b.csv", "meter,town\n42,Lyon\n");
-    project.write("in/readme.md", "# no table\n");
-    project.write("in/deep/c.csv", "meter,town\n1,Bern\n");
     let sum = |relation: &str| {
         project.json(&["sql", "-c", &format!("select sum(meter) as n from {relation}")])[0]["n"].clone()
     };
     assert_eq!(sum("read_csv('in')"), 49);
     assert_eq!(sum("'in'"), 49);
 
-    // The same, with a file that is decompressed.
+    // The same, with a file that is decompressed, beside one of another format.
+    project.write("more/readme.md", "# no table\n");
     project.write("more/site=A/a.csv", "meter,town\n7,Ghent\n");
     project.write("more/site=B/b.tsv", "\u{FEFF}meter,town\n42,Lyon\n");
     if compressed(&project, "gzip", "more/site=B/b.tsv").is_some() {
