@@ -41,7 +41,11 @@ fn doctor_asks_the_bucket_of_inputs_that_only_lost_versions_hold() {
     let job = JOB.replace("in/*.csv", &format!("s3://{BUCKET}/in/*.csv")).replace("[tables.T]", &storage);
     place.project.write("jobs/j/job.toml", job);
     for (name, row) in [("a", "1,2020-01-01T10:00:00Z,1.5"), ("b", "2,2020-01-02T10:00:00Z,2.5")] {
-        assert!(place.server.put_object(BUCKET, &format!("in/{name}.csv"), format!("meter,ts,kwh\n{row}\n").into_bytes()));
+        assert!(place.server.put_object(
+            BUCKET,
+            &format!("in/{name}.csv"),
+            format!("meter,ts,kwh\n{row}\n").into_bytes()
+        ));
         place.ok(&["run", "j"]);
     }
     let keys = place.server.keys(BUCKET);

@@ -334,7 +334,10 @@ fn replay_of_a_job_reads_its_newest_rejected_rows() {
     let first = run(&project, &[]);
     let idle = run(&project, &[]);
     let said = project.fails(1, &["replay", text(&idle["run"])]);
-    assert!(said.contains(&format!("`tidetable replay {}` reads those of an earlier run", text(&first["run"]))), "{said}");
+    assert!(
+        said.contains(&format!("`tidetable replay {}` reads those of an earlier run", text(&first["run"]))),
+        "{said}"
+    );
 
     write_day(&project, 1, "7");
     let said = project.messages(&["replay", "j"]);

@@ -33,6 +33,7 @@ pub(super) fn of_sql(error: &SqlError) -> &'static str {
         | SqlError::TooManyRelations { .. }
         | SqlError::TooManyParts { .. } => code::COMPLEX,
         SqlError::NoParameter { .. } => code::NO_PARAMETER,
+        SqlError::OnlyReads { .. } => code::READ_ONLY,
         SqlError::Abandoned => code::CANCELLED,
         SqlError::PlannerPanicked => code::INTERNAL,
         SqlError::Invalid(engine) => of_engine(engine, &error.to_string()).unwrap_or(code::RULES),

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use tidetable_runner::{UlidIds, runtime};
 use tidetable_runner::report::Diagnosis;
+use tidetable_runner::{UlidIds, runtime};
 
 use crate::activity::Activity;
 use crate::args::{Doctor, Global, Output};

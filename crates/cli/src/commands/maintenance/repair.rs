@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use tidetable_layout::time::window_name;
-use tidetable_runner::{UlidIds, runtime};
 use tidetable_runner::plan::{ranges, rows_of, up_to};
 use tidetable_runner::record::NewestVersions;
 use tidetable_runner::report::InputPlaces;
+use tidetable_runner::{UlidIds, runtime};
 use tidetable_upkeep::{RepairDone, RepairPlan, SstReport};
 
 use crate::args::{Global, Output, Repair};
