@@ -9,8 +9,6 @@ use tidetable_source::{ContentHash, Format, Growth, HeldContent, InputFile, Pack
 use tidetable_store::version::Input;
 use tidetable_store::version::InputName;
 
-use crate::input::plan::PackedContentOf;
-
 /// What makes files hold equal rows: their content, and the values that folders give to columns.
 pub(super) type Identity = (ContentHash, String);
 
@@ -254,7 +252,7 @@ impl Packable {
         &self,
         unnamed: &Unnamed,
         entries: &[Entry<'_>],
-        content: &PackedContentOf<'_>,
+        content: impl FnOnce(&InputFile, &[HeldContent]) -> Result<Option<PackedContent>, SourceError>,
     ) -> Result<Option<(usize, PackedContent)>, SourceError> {
         let name = Format::name_unpacked(file_name(&unnamed.file.path));
         let Some(named_so) = name.and_then(|name| self.0.get(name)) else { return Ok(None) };
