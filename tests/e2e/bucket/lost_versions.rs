@@ -49,7 +49,7 @@ fn doctor_asks_the_bucket_of_inputs_that_only_lost_versions_hold() {
         place.ok(&["run", "j"]);
     }
     let keys = place.server.keys(BUCKET);
-    let newest = keys.iter().filter(|key| key.contains("tables/T/manifest/")).next_back().unwrap();
+    let newest = keys.iter().rfind(|key| key.contains("tables/T/manifest/")).unwrap();
     place.remove(newest);
 
     // While its input is there, a run loads it again.

@@ -87,7 +87,7 @@ fn numbers_in_queries_size_nothing() {
 fn errors_of_the_store_have_their_codes() {
     let project = loaded();
     let files = project.files("data/tables").into_keys().filter(|name| name.ends_with(".sst"));
-    let file = project.path(&files.last().unwrap());
+    let file = project.path(&files.max().unwrap());
     let served = Served::start(&project, &[]);
 
     let mut bytes = std::fs::read(&file).unwrap();

@@ -179,7 +179,7 @@ fn object(arguments: &[Expr]) -> Result<Expr> {
 
 /// The schemas of a session as an array; with those of system catalogs unless the argument is false.
 fn schemas_template(arguments: &[Expr], names: &dyn SystemNames) -> String {
-    let has_implicit = !arguments.first().is_some_and(|argument| *argument == boolean(false));
+    let has_implicit = arguments.first().is_none_or(|argument| *argument != boolean(false));
     let implicit = has_implicit.then(|| "pg_catalog".to_owned());
     let all = implicit.into_iter().chain(names.search_path());
     let literals: Vec<String> = all.map(|schema| format!("'{}'", schema.replace('\'', "''"))).collect();

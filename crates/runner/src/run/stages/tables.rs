@@ -317,6 +317,7 @@ impl Run<'_> {
         let checked = pending.iter().try_for_each(check);
         match (checked, kept) {
             (Ok(()), Ok(kept)) => {
+                self.note_all(record, split_groups_notes(table, &pending));
                 for mut load in pending {
                     load.record.rejected = kept.as_ref().map(|kept| kept.path.clone());
                     let done = load.commit(self.ids, self.options.now)?;
