@@ -249,3 +249,17 @@ fn rejected_query_rows_are_kept_and_reported() {
     project.run_job("hours");
     assert_eq!(hours(&project).len(), 4);
 }
+
+#[test]
+fn groups_that_windows_split_are_a_warning() {
+    let project = project();
+    project.write("in/3.csv", "host,ts,load\nc,2026-01-01T23:30:00Z,1\nc,2026-01-02T10:00:00Z,10\n");
+    let told = project.succeeds(&["run", "hours", "--quiet"]).stderr;
+    assert!(!told.contains("warning"), "{told}");
+
+    // Days of Paris lie in two days of UTC.
+    let day = "date_trunc('day', ts AT TIME ZONE 'Europe/Paris') AT TIME ZONE 'Europe/Paris'";
+    project.write("jobs/hours/hours.sql", HOURS.replace("date_trunc('hour', ts)", day));
+    let told = project.succeeds(&["run", "hours", "--quiet", "--rebuild"]).stderr;
+    assert!(told.contains("warning: HOURS: ") && told.contains("a group that lies in two comes in parts"), "{told}");
+}

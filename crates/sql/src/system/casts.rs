@@ -11,6 +11,10 @@ use crate::system::syntax::{number, text_of, type_name, value};
 /// The name of a relation by its object id.
 const RELATION_NAME: &str = "(SELECT min(relname) FROM pg_catalog.pg_class WHERE oid = $1)";
 
+/// The object id of the relation whose name, or object id, a parameter has.
+const RELATION_OID: &str = "(SELECT min(c.oid) FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+    WHERE CAST($1 AS VARCHAR) IN (c.relname, concat(n.nspname, '.', c.relname), CAST(c.oid AS VARCHAR)))";
+
 /// What stands for a cast; `None` if it stays.
 ///
 /// # Errors
@@ -37,6 +41,7 @@ pub(super) fn replacement(expr: &Expr, kind: &ast::DataType, names: &dyn SystemN
                 None => return plan_err!("table '{text}' not found"),
             },
             None if is_number(expr) => expr.clone(),
+            None if is_parameter(expr) => filled(RELATION_OID, std::slice::from_ref(expr))?,
             None => filled(RELATION_NAME, std::slice::from_ref(expr))?,
         },
         "regtype" => match text_of(expr) {
@@ -83,6 +88,10 @@ fn cast(expr: &Expr, kind: &str) -> Result<Expr> {
 
 fn is_number(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(ValueWithSpan { value: Value::Number(..), .. }))
+}
+
+fn is_parameter(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(ValueWithSpan { value: Value::Placeholder(_), .. }))
 }
 
 /// The object id that was made a name only to become an object id again: `indrelid::regclass::oid`.

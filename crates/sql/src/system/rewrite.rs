@@ -439,6 +439,8 @@ mod tests {
         assert!(rewritten("SELECT format_type(25, NULL)").unwrap().ends_with("AS \"format_type\""));
         let found = rewritten("SELECT (SELECT json_build_object('a'::text, oid) FROM pg_class) AS a").unwrap();
         assert!(found.contains("first_value((named_struct('a', oid)))"), "{found}");
+        let found = rewritten("SELECT $1::regclass AS a").unwrap();
+        assert!(found.contains("CAST($1 AS VARCHAR) IN (c.relname"), "{found}");
         assert!(rewritten("SELECT 'nowhere'::regclass").unwrap_err().to_string().contains("'nowhere' not found"));
         let found = rewritten(
             "SELECT 1 AS a FROM pg_class c WHERE c.relname OPERATOR(pg_catalog.~) '^t$' COLLATE pg_catalog.default",
