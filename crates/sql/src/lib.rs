@@ -32,6 +32,7 @@ mod aggregate;
 mod asof;
 mod catalog;
 mod conjunction;
+mod engine_fault;
 mod error;
 mod gapfill;
 mod grouping;
@@ -57,6 +58,7 @@ pub use catalog::external::ExternalTables;
 pub use catalog::runs::run_tables;
 pub use datafusion::prelude::DataFrame;
 pub use datafusion::scalar::ScalarValue;
+pub use engine_fault::EngineFault;
 pub use error::{Result, SqlError, UnknownName};
 pub use predicate::{Predicate, Predicates};
 pub use session::declared::{

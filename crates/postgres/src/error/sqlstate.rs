@@ -4,10 +4,8 @@ use std::error::Error;
 use std::io;
 
 use arrow::error::ArrowError;
-use datafusion::common::SchemaError;
-use datafusion::error::DataFusionError;
 use tidetable_blobs::BlobError;
-use tidetable_sql::SqlError;
+use tidetable_sql::{EngineFault, SqlError};
 use tidetable_store::StoreError;
 
 use crate::error::code;
@@ -36,8 +34,8 @@ pub(super) fn of_sql(error: &SqlError) -> &'static str {
         SqlError::OnlyReads { .. } => code::READ_ONLY,
         SqlError::Abandoned => code::CANCELLED,
         SqlError::PlannerPanicked => code::INTERNAL,
-        SqlError::Invalid(engine) => of_engine(engine, &error.to_string()).unwrap_or(code::RULES),
-        SqlError::Query(engine) => of_engine(engine, &error.to_string()).unwrap_or(code::DATA),
+        SqlError::Invalid(engine) => carried(engine).or_else(|| of_engine(error)).unwrap_or(code::RULES),
+        SqlError::Query(engine) => carried(engine).or_else(|| of_engine(error)).unwrap_or(code::DATA),
         _ => code::RULES,
     }
 }
@@ -94,26 +92,20 @@ fn carried(error: &(dyn Error + 'static)) -> Option<&'static str> {
     None
 }
 
-/// The code of an error of DataFusion with this message; `None` if neither its kind nor its words tell the cause.
-fn of_engine(error: &DataFusionError, message: &str) -> Option<&'static str> {
-    if let Some(code) = carried(error) {
-        return Some(code);
-    }
-    match error.find_root() {
-        DataFusionError::SQL(..) => Some(code::SYNTAX),
-        DataFusionError::ArrowError(error, _) => of_arrow(error).or_else(|| of_words(message)),
-        DataFusionError::ParquetError(_) => Some(code::DAMAGED),
-        DataFusionError::ObjectStore(_) => Some(code::STORAGE),
-        DataFusionError::ExecutionJoin(_) => Some(code::INTERNAL),
-        DataFusionError::ResourcesExhausted(_) => Some(code::MEMORY),
-        DataFusionError::NotImplemented(_) => Some(code::UNSUPPORTED),
-        DataFusionError::SchemaError(error, _) => match error.as_ref() {
-            SchemaError::AmbiguousReference { .. } => Some(code::AMBIGUOUS),
-            _ => of_words(message),
-        },
-        // It takes some mistakes of queries for its own, and their words are known.
-        DataFusionError::Internal(_) => Some(of_words(message).unwrap_or(code::INTERNAL)),
-        _ => of_words(message),
+/// The code of an error of the engine; `None` if neither its kind nor its words tell the cause.
+fn of_engine(error: &SqlError) -> Option<&'static str> {
+    match error.engine_fault()? {
+        EngineFault::Syntax => Some(code::SYNTAX),
+        EngineFault::Ambiguous => Some(code::AMBIGUOUS),
+        EngineFault::Arrow(arrow) => of_arrow(arrow).or_else(|| of_words(&error.to_string())),
+        EngineFault::Damaged => Some(code::DAMAGED),
+        EngineFault::Storage => Some(code::STORAGE),
+        EngineFault::Task => Some(code::INTERNAL),
+        EngineFault::Memory => Some(code::MEMORY),
+        EngineFault::Unsupported => Some(code::UNSUPPORTED),
+        // The engine takes some mistakes of queries for its own, and their words are known.
+        EngineFault::Internal => Some(of_words(&error.to_string()).unwrap_or(code::INTERNAL)),
+        EngineFault::Unknown => of_words(&error.to_string()),
     }
 }
 
@@ -183,36 +175,30 @@ mod tests {
 
     #[test]
     fn errors_are_found_inside_of_those_of_the_engine() {
-        let query = |error: DataFusionError| of_sql(&SqlError::Query(error));
-        let external = |error: StoreError| DataFusionError::External(Box::new(SqlError::Store(error)));
-        assert_eq!(query(external(missing())), "XX001");
-        assert_eq!(query(external(missing()).context("a rule")), "XX001");
-        assert_eq!(query(DataFusionError::Shared(std::sync::Arc::new(external(missing())))), "XX001");
-        let arrow = ArrowError::ExternalError(Box::new(external(missing())));
-        assert_eq!(query(DataFusionError::ArrowError(Box::new(arrow), None)), "XX001");
-        assert_eq!(query(DataFusionError::IoError(full())), "53100");
-        let replaced = SqlError::PublishedReplaced { path: "a".to_owned() };
-        assert_eq!(query(DataFusionError::External(Box::new(replaced)).context("a rule")), "40001");
+        let external = |error: SqlError| -> Box<dyn Error + Send + Sync> { Box::new(error) };
+        let stored = || external(SqlError::Store(missing()));
+        assert_eq!(of_sql(&SqlError::Query(stored().into())), "XX001");
+        let SqlError::Query(inner) = SqlError::Query(stored().into()) else { panic!("another error") };
+        assert_eq!(of_sql(&SqlError::Query(inner.context("a rule"))), "XX001");
+        assert_eq!(of_sql(&SqlError::Query(ArrowError::ExternalError(stored()).into())), "XX001");
+        assert_eq!(of_sql(&SqlError::Query(full().into())), "53100");
+        let replaced = external(SqlError::PublishedReplaced { path: "a".to_owned() });
+        assert_eq!(of_sql(&SqlError::Query(replaced.into())), "40001");
     }
 
     #[test]
     fn errors_of_the_engine_have_codes() {
-        let arrow = |error: ArrowError| DataFusionError::ArrowError(Box::new(error), None);
         for (error, expected) in [
-            (arrow(ArrowError::DivideByZero), "22012"),
-            (arrow(ArrowError::ArithmeticOverflow("Overflow happened".to_owned())), "22003"),
-            (arrow(ArrowError::CastError("Cannot cast string 'x'".to_owned())), "22P02"),
-            (arrow(ArrowError::ParquetError("bad page".to_owned())), "XX001"),
-            (DataFusionError::NotImplemented("no".to_owned()), "0A000"),
-            (DataFusionError::Internal("a bug".to_owned()), "XX000"),
-            (DataFusionError::Execution("odd".to_owned()), "22000"),
+            (ArrowError::DivideByZero, "22012"),
+            (ArrowError::ArithmeticOverflow("Overflow happened".to_owned()), "22003"),
+            (ArrowError::CastError("Cannot cast string 'x'".to_owned()), "22P02"),
+            (ArrowError::ParquetError("bad page".to_owned()), "XX001"),
         ] {
             let shown = error.to_string();
-            assert_eq!(of_sql(&SqlError::Query(error)), expected, "{shown}");
+            assert_eq!(of_sql(&SqlError::Query(error.into())), expected, "{shown}");
         }
-        let invalid = |text: &str| of_sql(&SqlError::Invalid(DataFusionError::Plan(text.to_owned())));
-        assert_eq!(invalid("Invalid function 'f'"), "42883");
-        assert_eq!(invalid("odd"), "42000");
+        assert_eq!(of_words("Invalid function 'f'"), Some("42883"));
+        assert_eq!(of_words("odd"), None);
         assert_eq!(of_sql(&SqlError::Memory { said: String::new() }), "53200");
         assert_eq!(of_sql(&SqlError::TooManyRelations { limit: 1, cte: None }), "54001");
         assert_eq!(of_sql(&SqlError::NoParameter { name: "$0".to_owned(), problem: "" }), "42P02");
