@@ -439,7 +439,8 @@ async fn parameters_of_google_sql_have_their_types() {
 
 #[tokio::test]
 async fn centroids_of_percentiles_have_a_bound() {
-    let session = World::with_days(1).session();
+    let world = World::with_days(1);
+    let session = world.session();
     for (centroids, is_answered) in
         [("200", true), ("100 * 10", true), ("10001", false), ("99999999999", false), ("-1", false)]
     {

@@ -94,9 +94,9 @@ pub(crate) fn lost_rows_notes(before: &BTreeMap<String, Former>, loads: &[Pendin
     let mut notes = Vec::new();
     for (path, (rows, days)) in now {
         let Some(former) = before.get(path).filter(|_| rows > 0) else { continue };
-        let lost: Vec<i32> = former.days.difference(&days).copied().collect();
-        let is_moved = contents.contains(&former.hash);
-        if !lost.is_empty() && former.days.is_disjoint(&days) && !is_moved {
+        let has_other_days = !days.is_empty() && former.days.is_disjoint(&days);
+        let lost: Vec<i32> = former.days.iter().copied().collect();
+        if has_other_days && !lost.is_empty() && !contents.contains(&former.hash) {
             notes.push(format!(
                 "warning: {path} has rows of other days than it had: those of {} are removed. If its name was used again for \
                  other rows, as by a rotation of files, put the former ones back under a name of their own",
