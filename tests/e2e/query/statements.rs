@@ -102,6 +102,11 @@ fn exports_without_their_schema_are_suggested() {
     let told = project.fails(2, &["sql", "-c", "select * from SENSOR_20180105"]);
     assert!(told.contains("did you mean exports.SENSOR_20180105?"), "{told}");
     assert!(project.fails(2, &["sql", "-c", "select * from SENSO"]).contains("did you mean SENSOR?"));
+
+    // A folder of days is no part: its name is not suggested for itself.
+    fs::create_dir_all(project.path("data/exports/DAYS/dt=2018-01-05")).unwrap();
+    let told = project.fails(2, &["sql", "-c", "select * from exports.DAYS"]);
+    assert!(!told.contains("did you mean exports.DAYS?"), "{told}");
 }
 
 #[test]

@@ -340,3 +340,38 @@ fn a_clock_before_1970_is_named_by_every_command() {
     }
     project.ok(&["run", "j"]);
 }
+
+#[test]
+fn owed_windows_hold_back_no_other_job() {
+    let project = project("");
+    project.write("in/3.csv", "meter,ts,kwh\n1,2020-01-03T10:00:00Z,1\n");
+    project.write("in/4.csv", "meter,ts,kwh\n1,2020-01-03T11:00:00Z,1\n");
+    project.run_job("j");
+    let other = EXPORT.replace("exports.E", "exports.B").replace("E_", "B_");
+    project.write("jobs/b/job.toml", format!("name = \"b\"\n{other}"));
+    fs::remove_file(project.path("in/3.csv")).unwrap();
+    project.write("in/4.csv", "meter,ts,kwh\n1,2020-01-03T12:00:00Z,1\n");
+    project.write("in/5.csv", "meter,ts,kwh\n1,2020-01-05T12:00:00Z,1\n");
+
+    let ran = project.run(&["run", "--all"]);
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("is not run"), "{}", ran.stderr);
+    assert!(project.path("data/exports/B_20200105").is_dir());
+}
+
+#[test]
+fn a_withdrawn_part_that_another_job_reads_is_a_warning() {
+    let project = project("");
+    project.write("in/2.csv", "meter,ts,kwh\n1,2020-01-02T10:00:00Z,1\n");
+    project.run_job("j");
+    let reader = readings_job!("data/exports/E_*/*.parquet", "", "")
+        .replacen("\"j\"", "\"b\"", 1)
+        .replace("tables.T", "tables.B");
+    project.write("jobs/b/job.toml", reader);
+    project.run_job("b");
+
+    project.write("in/2.csv", "meter,ts,kwh\n1,2020-01-03T10:00:00Z,1\n");
+    project.run_job("j");
+    let told = project.succeeds(&["run", "b", "--quiet"]).stderr;
+    assert!(told.contains("E_20200102/part-0.parquet, published before, is withdrawn"), "{told}");
+}

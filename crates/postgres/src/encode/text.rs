@@ -152,10 +152,11 @@ fn needs_quotes(item: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::encode) mod tests {
     use super::*;
 
-    fn shown(write: impl FnOnce(&mut BytesMut)) -> String {
+    /// What is written, as text.
+    pub(in crate::encode) fn shown(write: impl FnOnce(&mut BytesMut)) -> String {
         let mut out = BytesMut::new();
         write(&mut out);
         String::from_utf8(out.to_vec()).unwrap()

@@ -75,12 +75,7 @@ fn put(out: &mut BytesMut, text: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn shown(write: impl FnOnce(&mut BytesMut)) -> String {
-        let mut out = BytesMut::new();
-        write(&mut out);
-        String::from_utf8(out.to_vec()).unwrap()
-    }
+    use crate::encode::text::tests::shown;
 
     #[test]
     fn times_are_in_the_style_iso() {

@@ -41,8 +41,13 @@ impl EachJob<'_> {
     }
 }
 
-/// The exit code of a run that did all it could: what it left does not hold back the jobs that depend on it.
-const PARTIAL: u8 = 4;
+/// A job that did not end well.
+struct Failed {
+    job: String,
+    code: u8,
+    /// Whether the jobs that depend on it wait. They do not for one that did all it could.
+    holds_back: bool,
+}
 
 /// Runs every job of the project in dependency order, or shows the plans. If a job fails, those that
 /// depend on it do not run; the others do.
@@ -55,13 +60,13 @@ pub fn run_all(global: &Global, project: &Project, asked: &EachJob<'_>, dry_run:
     })?;
 
     let names = names_for_without(project, unread, &jobs)?;
-    let mut failed: Vec<(String, u8)> = Vec::new();
+    let mut failed: Vec<Failed> = Vec::new();
     let mut unmade: Vec<&str> = Vec::new();
 
     for (job, after) in &jobs {
-        if let Some(before) = after.iter().find(|before| has_failed(&failed, before)) {
+        if let Some(before) = after.iter().find(|before| holds_back(&failed, before)) {
             print_message(global, &format!("warning: {} is not run: {before}, which it depends on, failed", job.name));
-            failed.push((job.name.clone(), 1));
+            failed.push(Failed { job: job.name.clone(), code: 1, holds_back: true });
             continue;
         }
 
@@ -90,24 +95,24 @@ pub fn run_all(global: &Global, project: &Project, asked: &EachJob<'_>, dry_run:
         };
 
         if let Err(error) = done {
-            let code = error.exit_code();
+            let (code, holds_back) = (error.exit_code(), !matches!(error, CliError::Partial { .. }));
             if options.stop.asked().is_some() || error.is_closed_pipe() {
                 return Err(error);
             }
             print_error(global, error);
-            failed.push((job.name.clone(), code));
+            failed.push(Failed { job: job.name.clone(), code, holds_back });
         }
     }
 
     match failed.first() {
         None => Ok(()),
-        Some((_, code)) => Err(CliError::Several { failed: count(failed.len() as u64, "job"), code: *code }),
+        Some(Failed { code, .. }) => Err(CliError::Several { failed: count(failed.len() as u64, "job"), code: *code }),
     }
 }
 
-/// Whether a job is among those that `failed`, by their exit codes, so that others must wait.
-fn has_failed(failed: &[(String, u8)], job: &str) -> bool {
-    failed.iter().any(|(name, code)| name == job && *code != PARTIAL)
+/// Whether the jobs that depend on `before` wait.
+fn holds_back(failed: &[Failed], before: &str) -> bool {
+    failed.iter().any(|failed| failed.job == before && failed.holds_back)
 }
 
 /// The names of the inputs of each job, if `--without` is given; each of its names must be one of them.

@@ -30,7 +30,7 @@ use crate::run::stages::pulled;
 use crate::run::stages::unfinished::{Unfinished, is_being_written};
 use crate::run::stages::unread::{
     folder_notes, former_inputs, future_note, lost_rows_notes, occur, replaced_before_notes, replaced_notes,
-    rowless_notes, split_groups_notes, unmatched_notes, unread_notes, withdrawn_notes,
+    rowless_notes, split_groups_notes, unmatched_notes, unread_notes, withdrawn_note,
 };
 use crate::units::compact::CarriedMerges;
 
@@ -226,6 +226,14 @@ impl Run<'_> {
         Ok(pending)
     }
 
+    /// The gone inputs that were parts of exports of this store.
+    fn withdrawn<'r>(&self, loads: &[&'r LoadRecord]) -> BTreeSet<&'r str> {
+        let exports = format!("{}/exports/", self.root.trim_end_matches('/'));
+        let inputs = loads.iter().flat_map(|load| &load.inputs);
+        let gone = inputs.filter(|input| input.state == InputState::Gone).map(|input| input.path.as_str());
+        gone.filter(|path| self.project.resolve(path).starts_with(&exports)).collect()
+    }
+
     fn note_all(&self, record: &mut RunRecord, notes: impl IntoIterator<Item = String>) {
         for note in notes {
             self.note(record, note);
@@ -236,8 +244,9 @@ impl Run<'_> {
     fn note_loads(&self, record: &mut RunRecord, pending: &[Pending]) {
         let loads: Vec<&LoadRecord> = pending.iter().map(|load| &load.record).collect();
         let missing = self.rows_of_missing(&loads);
-        self.note_all(record, input_notes(&loads, self.options, &missing));
-        self.note_all(record, withdrawn_notes(&format!("{}/exports/", self.root.trim_end_matches('/')), &loads));
+        let withdrawn = self.withdrawn(&loads);
+        self.note_all(record, withdrawn_note(&withdrawn));
+        self.note_all(record, input_notes(&loads, self.options, &missing, &withdrawn));
         // A rebuild reads what was deleted, too.
         for load in loads.iter().filter(|load| load.stats.rows_hidden > 0 && !self.options.rebuild) {
             self.note(record, hidden_note(load));
@@ -430,15 +439,20 @@ fn unread_window(error: &RunError) -> Option<String> {
 /// Most inputs of a state that get a note each.
 const NOTES: usize = 5;
 
-/// Notes on inputs that are neither new nor unchanged: one each, or one for all of a state if they are many. The record
-/// lists them.
-fn input_notes(loads: &[&LoadRecord], options: &RunOptions, missing: &BTreeMap<String, u64>) -> Vec<String> {
+/// Notes on inputs that are neither new nor unchanged, nor told of already: one each, or one for all of a state if they are many.
+/// The record lists them.
+fn input_notes(
+    loads: &[&LoadRecord],
+    options: &RunOptions,
+    missing: &BTreeMap<String, u64>,
+    told: &BTreeSet<&str>,
+) -> Vec<String> {
     let owed = OwedOfInputs::of(loads);
     let inputs = loads.iter().flat_map(|load| &load.inputs);
     let mut by_state: Vec<(InputState, Vec<&InputRecord>)> = Vec::new();
     // Tables of a source have the same inputs.
     let mut seen = BTreeSet::new();
-    for input in inputs.filter(|input| {
+    for input in inputs.filter(|input| !told.contains(input.path.as_str())).filter(|input| {
         note(input, options, &owed, missing).is_some() && seen.insert((input.state, input.path.as_str()))
     }) {
         match by_state.iter_mut().find(|(state, _)| *state == input.state) {

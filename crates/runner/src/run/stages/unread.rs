@@ -9,6 +9,7 @@ use tidetable_layout::time::{DAY, window_name};
 use tidetable_record::{InputState, LoadRecord};
 use tidetable_source::{ContentHash, Unread};
 
+use crate::plan::ranges;
 use crate::run::stages::load::{Pending, PlannedSource};
 
 /// Days of a year.
@@ -95,12 +96,12 @@ pub(crate) fn lost_rows_notes(before: &BTreeMap<String, Former>, loads: &[Pendin
     for (path, (rows, days)) in now {
         let Some(former) = before.get(path).filter(|_| rows > 0) else { continue };
         let has_other_days = !days.is_empty() && former.days.is_disjoint(&days);
-        let lost: Vec<i32> = former.days.iter().copied().collect();
-        if has_other_days && !lost.is_empty() && !contents.contains(&former.hash) {
+        if has_other_days && !former.days.is_empty() && !contents.contains(&former.hash) {
+            let lost: Vec<String> = former.days.iter().copied().map(day_name).collect();
             notes.push(format!(
                 "warning: {path} has rows of other days than it had: those of {} are removed. If its name was used again for \
                  other rows, as by a rotation of files, put the former ones back under a name of their own",
-                named_days(&lost)
+                ranges(&lost.iter().map(String::as_str).collect::<Vec<_>>())
             ));
         } else if rows < former.rows {
             notes.push(format!(
@@ -110,15 +111,6 @@ pub(crate) fn lost_rows_notes(before: &BTreeMap<String, Former>, loads: &[Pendin
         }
     }
     notes
-}
-
-/// The first and the last of ascending UTC days.
-fn named_days(days: &[i32]) -> String {
-    match days {
-        [] => String::new(),
-        [day] => day_name(*day),
-        [first, .., last] => format!("{} to {}", day_name(*first), day_name(*last)),
-    }
 }
 
 fn day_name(day: i32) -> String {
@@ -157,21 +149,17 @@ pub(crate) fn occur(times: u64) -> String {
     if times == 1 { "1 local time occurs".to_owned() } else { format!("{times} local times occur") }
 }
 
-/// Warnings of files below `exports`, the folder of this store as inputs name it, that are published no more.
-pub(crate) fn withdrawn_notes(exports: &str, loads: &[&LoadRecord]) -> Vec<String> {
-    let inputs = loads.iter().flat_map(|load| &load.inputs);
-    let gone = inputs.filter(|input| input.state == InputState::Gone && input.path.starts_with(exports));
-    let gone: BTreeSet<&str> = gone.map(|input| input.path.as_str()).collect();
-    let Some(first) = gone.first() else { return Vec::new() };
-    let others = match gone.len() - 1 {
-        0 => String::new(),
-        others => format!(" and {} of exports", several(others as u64, "other file")),
+/// The warning of gone inputs that were parts of exports of this store: their names, ascending. `None` without any.
+pub(crate) fn withdrawn_note(withdrawn: &BTreeSet<&str>) -> Option<String> {
+    let first = withdrawn.first()?;
+    let (others, are) = match withdrawn.len() - 1 {
+        0 => (String::new(), "is"),
+        others => (format!(" and {} of exports", several(others as u64, "other file")), "are"),
     };
-    vec![format!(
-        "warning: {first}{others}, published before, {} withdrawn: the rows stay in the tables of this job; run with --without and \
-         the name to take them out",
-        if gone.len() == 1 { "is" } else { "are" }
-    )]
+    Some(format!(
+        "warning: {first}{others}, published before, {are} withdrawn: the rows stay in the tables of this job; run with --without and \
+         the name to take them out"
+    ))
 }
 
 /// Warnings of derived tables in which windows gave other values to cells of each other. Rows of an upsert do so by intention.
