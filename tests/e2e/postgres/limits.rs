@@ -137,7 +137,8 @@ fn bytes_that_are_none_of_the_protocol_end_a_connection_only() {
     for request in ["GET / HTTP/1.1\r\nHost: a\r\n\r\n", "\x16\x03\x01\0\x05hello"] {
         let mut stream = connected(&served);
         stream.write_all(request.as_bytes()).unwrap();
-        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        // The server may have ended the connection before this.
+        let _ = stream.shutdown(std::net::Shutdown::Write);
         let _ = rest(&mut stream);
     }
     let _ = session(&served);
