@@ -67,6 +67,45 @@ impl Client {
         Ok(rows)
     }
 
+    /// The last row of a table, of all its cells.
+    ///
+    /// # Errors
+    /// As of the requests.
+    pub async fn last_row(&self, table: &TableName) -> Result<Option<Row>> {
+        let mut repeat = Repeat::new(self, "ReadRows", table);
+        loop {
+            match self.try_last_row(table).await {
+                Ok(row) => return Ok(row),
+                Err(Ended::Status(status)) => repeat.after(status).await?,
+                Err(Ended::Broken(error)) => return Err(error),
+                Err(Ended::Unwanted) => return Ok(None),
+            }
+        }
+    }
+
+    async fn try_last_row(&self, table: &TableName) -> Result<Option<Row>, Ended> {
+        let timeout = self.options().timeout;
+        let request = ReadRowsRequest {
+            table_name: table.to_string(),
+            app_profile_id: self.options().app_profile.clone(),
+            rows_limit: 1,
+            reversed: true,
+            ..ReadRowsRequest::default()
+        };
+        let request = self.of_table(request, table).await?;
+        let mut stream = within(timeout, self.data().read_rows(request)).await?.into_inner();
+
+        let mut merger = RowMerger::reversed();
+        while let Some(message) = within(timeout, stream.message()).await? {
+            for chunk in message.chunks {
+                if let Some(row) = merger.push(chunk).map_err(|source| Ended::broken(table, source))? {
+                    return Ok(Some(row));
+                }
+            }
+        }
+        Ok(None)
+    }
+
     async fn send_rows(
         &self,
         table: &TableName,

@@ -2,25 +2,22 @@
 
 mod columns;
 mod key;
+mod sample;
 mod shape;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tidetable_job::scaffold::quoted;
-use tidetable_layout::KeyRange;
 use tidetable_layout::schema::Merge;
-use tokio::runtime::Handle;
 
-use crate::client::{Client, ReadQuery, Row, SourceFamily, SourceTable, TableName};
+use crate::client::{Row, SourceFamily, SourceTable, TableName};
 use crate::error::{BigtableError, Result};
 use crate::propose::columns::{ConstantColumn, FamilyShape, Others, ValueShape, family_shapes};
 use crate::propose::key::{KeyShape, key_shape};
 use crate::propose::shape::Shape;
-use crate::push::thinned;
 
-/// Places of a table that are sampled, and rows of each.
-const PLACES: usize = 40;
-const ROWS_EACH: u64 = 50;
+pub use crate::propose::sample::sample;
+
 /// What a column of a job file has besides its value if its cells are at timestamp 0.
 const AT_ZERO: &str = ", timestamp = 0";
 
@@ -37,27 +34,6 @@ pub struct TableProposal {
     pub directory: String,
     /// Notes for the user, a sentence each.
     pub notes: Vec<String>,
-}
-
-/// Reads a sample of the rows of a table.
-///
-/// # Errors
-/// Of the requests; [`BigtableError::NothingToSample`] for an empty table.
-pub fn sample(client: &Client, table: &TableName, runtime: &Handle) -> Result<Vec<Row>> {
-    runtime.block_on(async {
-        let keys = client.sample_row_keys(table).await?.into_iter().map(|sample| sample.key);
-        let starts = thinned(keys.filter(|key| !key.is_empty()).collect(), PLACES - 1);
-        let mut rows: BTreeMap<bytes::Bytes, Row> = BTreeMap::new();
-        for start in std::iter::once(bytes::Bytes::new()).chain(starts) {
-            let range = KeyRange { start: start.to_vec(), end: None };
-            let query = ReadQuery { limit: Some(ROWS_EACH), ..ReadQuery::range(range) };
-            rows.extend(client.rows(table, query).await?.into_iter().map(|row| (row.key.clone(), row)));
-        }
-        if rows.is_empty() {
-            return Err(BigtableError::NothingToSample { source_table: table.to_string() });
-        }
-        Ok(rows.into_values().collect())
-    })
 }
 
 /// Proposes a job called `job` for `rows` of `table`, of which the service says `schema`.
