@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base64::Engine;
@@ -82,6 +82,8 @@ struct Inner {
     data: Vec<Channel>,
     admin: BigtableTableAdminClient<Channel>,
     next: AtomicUsize,
+    /// Whether the credentials have given a token.
+    has_authorized: AtomicBool,
     credentials: Option<Credentials>,
     features: AsciiMetadataValue,
     options: ClientOptions,
@@ -109,6 +111,7 @@ impl Client {
             data: data.take(CONNECTIONS).collect(),
             admin,
             next: AtomicUsize::new(0),
+            has_authorized: AtomicBool::new(false),
             credentials,
             features: features(),
             options,
@@ -175,10 +178,13 @@ impl Client {
             Ok(CacheableResource::NotModified) => return Ok(()),
             Err(error) => {
                 let text = format!("no token of the application default credentials: {}", first_cause(&error));
-                let is_transient = error.is_transient();
+                // Where there never was a token the machine has none, as a rule: without a file of credentials the library
+                // asks a metadata server that only machines of Google Cloud have.
+                let is_transient = error.is_transient() && self.inner.has_authorized.load(Ordering::Relaxed);
                 return Err(if is_transient { Status::unavailable(text) } else { Status::unauthenticated(text) });
             }
         };
+        self.inner.has_authorized.store(true, Ordering::Relaxed);
 
         let mut all = std::mem::take(metadata).into_headers();
         for (name, mut value) in headers {
