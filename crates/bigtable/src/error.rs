@@ -70,6 +70,23 @@ pub enum BigtableError {
         /// For how long it was repeated.
         waited: Duration,
     },
+    /// More rows that the layout cannot have written than the source allows.
+    #[error(
+        "{rejected} of {read} rows of {source_table} do not fit the layout of table {table}, more than max_rejected = {limit} of \
+         the job allows; what was pulled before stays. All of them, with keys and reasons: {list}. `tidetable new JOB --from \
+         {source_table}` proposes a layout, --raw pulls any cells"
+    )]
+    TooManyUndecoded {
+        source_table: String,
+        /// The table of the job.
+        table: String,
+        rejected: u64,
+        read: u64,
+        /// The limit as in the job file.
+        limit: String,
+        /// The file of their keys and reasons.
+        list: String,
+    },
     /// A row that the service refused.
     #[error("{target} refused the row `{key}`: {message} ({code:?})")]
     RowRefused {
@@ -253,7 +270,9 @@ fn tried(waited: &Duration) -> String {
 fn advice(code: Code) -> &'static str {
     match code {
         Code::Unavailable => ". Is the server there, and the network?",
-        Code::Unauthenticated => ". Run `gcloud auth application-default login`",
+        Code::Unauthenticated => {
+            ". Run `gcloud auth application-default login`, or name a file in GOOGLE_APPLICATION_CREDENTIALS"
+        }
         Code::PermissionDenied => ". The account needs the role Bigtable User, and Bigtable Admin to create tables",
         _ => "",
     }

@@ -218,8 +218,8 @@ fn binary_cells_and_versions_come_as_they_are() {
     bigtable.json(&project, &["push", "B", "--to", &format!("{INSTANCE}/tables/C"), "--create", "--yes"]);
     bigtable.is_equal(&project, "B", &format!("{INSTANCE}/tables/C"));
     // A job with another layout says which rows it cannot read.
-    let other = "name = \"j\"\n[sources.s]\nfiles = [\"pulled/*.parquet\"]\ntime = \"ts\"\n[sources.s.columns]\nid = \"text\"\n\
-                 ts = \"timestamp\"\nq = \"text\"\n[tables.B]\nrow_key = \"{id}\"\n[tables.B.families.f]\n\
+    let other = "name = \"j\"\n[sources.s]\nfiles = [\"pulled/*.parquet\"]\ntime = \"ts\"\nmax_rejected = \"100%\"\n\
+                 [sources.s.columns]\nid = \"text\"\nts = \"timestamp\"\nq = \"text\"\n[tables.B]\nrow_key = \"{id}\"\n[tables.B.families.f]\n\
                  columns = [{ qualifier = \"q\", value = \"{q}\" }]\n";
     let other = Project::new("j", other);
     let pulled = bigtable.json(&other, &["pull", &source, "--into", "j"]);

@@ -317,6 +317,23 @@ impl Pull {
 }
 
 impl Pulled {
+    /// What was read and written, by this pull and those that it went on from.
+    pub fn counts(&self) -> PullCounts {
+        self.state.counts()
+    }
+
+    /// Gives the files up: the set before stays listed, and the next pull reads all ranges again. Returns the list of rows
+    /// that could not be decoded.
+    ///
+    /// # Errors
+    /// If that list cannot be written.
+    pub fn give_up(self) -> Result<Option<PathBuf>> {
+        let rejected = self.join_rejects()?;
+        let _ = std::fs::remove_file(self.directory.join(PULL_UNDER_WAY));
+        let _ = std::fs::remove_dir_all(self.directory.join(&self.state.directory));
+        Ok(rejected)
+    }
+
     /// Lists the files: from here on a run reads them, and nothing else that was pulled into the directory.
     ///
     /// # Errors

@@ -8,11 +8,13 @@ use std::time::Instant;
 use tidetable_bigtable::BigtableError;
 use tidetable_bigtable::client::{SourceTable, TableName};
 use tidetable_bigtable::pull::{
-    Decoder, Pull as BigtablePull, PullCounts, PullReport, PullSelection, RawDecoder, RawJob, RawSchema, RecordDecoder,
+    Decoder, Pull as BigtablePull, PullCounts, PullReport, PullSelection, Pulled, RawDecoder, RawJob, RawSchema,
+    RecordDecoder,
 };
 use tidetable_job::scaffold::as_pattern;
 use tidetable_job::{Job, JobError, Project, Table, TableInput};
 use tidetable_runner::{UlidIds, runtime};
+use tidetable_source::MaxRejected;
 use tidetable_store::{Ids, ulid_text};
 
 use super::{client, target};
@@ -36,16 +38,9 @@ pub fn pull(global: &Global, args: &Pull) -> Result<(), CliError> {
     let table = runtime.block_on(client.source_schema(&source))?;
     table.has(&args.families, &source)?;
 
-    let (decoder, directory, written) = match args.raw {
-        true => {
-            let raw = Raw::plan(args, &project, &source, &table)?;
-            let decoder = RawDecoder::new(raw.schema.families.clone(), raw.schema.is_micros);
-            (Decoder::Raw(decoder), raw.directory.clone(), raw.written)
-        }
-        false => {
-            let (decoder, directory) = records(args, &project, source.id())?;
-            (Decoder::Records(decoder), directory, None)
-        }
+    let Prepared { decoder, directory, written, limit } = match args.raw {
+        true => Raw::plan(args, &project, &source, &table)?.prepared(),
+        false => records(args, &project, source.id())?,
     };
 
     let pull = BigtablePull {
@@ -66,6 +61,9 @@ pub fn pull(global: &Global, args: &Pull) -> Result<(), CliError> {
         print_message(global, &format!("{}: {} read, {rate:.0} cells/s", source.id(), count(counts.cells, "cell")));
     };
     let pulled = pull.read(&watch, runtime.handle())?;
+    if let Some(limit) = limit.filter(|limit| limit.is_exceeded(pulled.counts())) {
+        return Err(limit.error(&source, &project, pulled));
+    }
 
     // Before the files are listed: a job may lack files for a family, but files must not have one that the job lacks.
     if let Some(file) = written {
@@ -92,8 +90,49 @@ fn selection(args: &Pull) -> Result<PullSelection, CliError> {
     })
 }
 
+/// How rows are written, and where.
+struct Prepared {
+    decoder: Decoder,
+    directory: PathBuf,
+    /// The job file, where it is new or follows other families.
+    written: Option<JobText>,
+    /// How many rows may be left out; any number of cells that are pulled as they are.
+    limit: Option<Limit>,
+}
+
+/// How many rows a table of a job may lack.
+struct Limit {
+    table: String,
+    most: MaxRejected,
+    floor: u64,
+}
+
+impl Limit {
+    fn is_exceeded(&self, counts: PullCounts) -> bool {
+        // As of the inputs of a run: beyond half, it is the layout that is wrong, and not single rows.
+        let is_floor_kept = counts.rejected <= self.floor && counts.rejected <= counts.rows / 2;
+        self.most.exceeded(counts.rejected, counts.rows) && !is_floor_kept
+    }
+
+    /// The error of a pull that leaves out more, which is given up.
+    fn error(self, source: &TableName, project: &Project, pulled: Pulled) -> CliError {
+        let counts = pulled.counts();
+        match pulled.give_up() {
+            Ok(list) => CliError::Bigtable(BigtableError::TooManyUndecoded {
+                source_table: source.to_string(),
+                table: self.table,
+                rejected: counts.rejected,
+                read: counts.rows,
+                limit: self.most.to_string(),
+                list: list.map(|path| relative(project, &path)).unwrap_or_default(),
+            }),
+            Err(error) => error.into(),
+        }
+    }
+}
+
 /// Through the layout of a table of the job.
-fn records(args: &Pull, project: &Project, id: &str) -> Result<(RecordDecoder, PathBuf), CliError> {
+fn records(args: &Pull, project: &Project, id: &str) -> Result<Prepared, CliError> {
     let job = Job::load(project, &args.into)?;
     let name = args.table.as_deref().unwrap_or(id);
     let table = match (job.table(name), job.tables.as_slice(), &args.table) {
@@ -106,7 +145,17 @@ fn records(args: &Pull, project: &Project, id: &str) -> Result<(RecordDecoder, P
         Some(directory) => given(project, directory),
         None => place(project, &job, table)?,
     };
-    Ok((decoder, directory))
+
+    let source = match &table.from {
+        TableInput::Source(name) => job.source(name).map(|source| &source.spec),
+        _ => None,
+    };
+    let limit = source.map(|source| Limit {
+        table: table.spec.name.clone(),
+        most: source.max_rejected,
+        floor: source.rejected_floor,
+    });
+    Ok(Prepared { decoder: Decoder::Records(decoder), directory, written: None, limit })
 }
 
 /// The directory of the first pattern of the table's source that takes files of a pull.
@@ -200,6 +249,11 @@ impl Raw {
         }
 
         Ok(Self { schema, directory, written })
+    }
+
+    fn prepared(self) -> Prepared {
+        let decoder = RawDecoder::new(self.schema.families, self.schema.is_micros);
+        Prepared { decoder: Decoder::Raw(decoder), directory: self.directory, written: self.written, limit: None }
     }
 
     fn of_new_job(args: &Pull, project: &Project, source: &TableName, table: &SourceTable) -> Result<Self, CliError> {
