@@ -38,7 +38,7 @@ pub use marks::Marks;
 pub use observe::Observer;
 pub use plan::Plan;
 pub use readable::ReadableTables;
-pub use root::{CACHE_SIZE, cache_directory, open_cache, open_location};
+pub use root::{CACHE_SIZE, cache_directory, files_storage, open_cache, open_location};
 pub use run::{RunError, RunOptions, RunReport, Stop, open_store, plan_job, run, runtime};
 pub use tidetable_record as record;
 pub use tidetable_source::{Location, without_passwords};

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use tidetable_blobs::{BlobError, Blobs, BucketBlobs, DiskCache, LocalBlobs};
 use tidetable_job::Project;
-use tidetable_source::{BucketUrl, Location, Secret};
+use tidetable_source::{BucketUrl, Location, Secret, Storage, is_url};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::fault::error::RunError;
@@ -40,14 +40,33 @@ pub fn open_location(project: &Project, place: &Location) -> Result<Arc<dyn Blob
     }
 }
 
-fn open_bucket(project: &Project, url: &BucketUrl, cache: Option<DiskCache>) -> Result<Arc<dyn Blobs>, RunError> {
-    let url = url.as_str();
+/// Files that `given` names, which no job reads yet, as inputs of the source `source`. The settings of the project's bucket are
+/// for those of the same service, too.
+///
+/// # Errors
+/// If such a setting is missing. Nothing is asked of a bucket.
+pub fn files_storage(project: &Project, source: &str, given: &[String], handle: Handle) -> Result<Storage, RunError> {
+    let storage = Storage::new(project.dir.clone(), Some(handle));
+    match given.iter().find(|name| is_url(name)) {
+        Some(url) => Ok(storage.with_settings(source, bucket_settings(project, url)?)),
+        None => Ok(storage),
+    }
+}
+
+/// What the project sets for the service of `url`: names of `object_store` for options, and their values.
+fn bucket_settings(project: &Project, url: &str) -> Result<Vec<(String, Secret)>, RunError> {
     let mut settings = Vec::new();
     for setting in project.storage.iter().filter(|setting| setting.is_for(url)) {
         let value = secrets::value(project, &setting.value)
             .map_err(|reason| RunError::RootSecret { key: setting.key, reason })?;
         settings.extend(setting.options.iter().map(|option| ((*option).to_owned(), Secret::new(value.clone()))));
     }
+    Ok(settings)
+}
+
+fn open_bucket(project: &Project, url: &BucketUrl, cache: Option<DiskCache>) -> Result<Arc<dyn Blobs>, RunError> {
+    let url = url.as_str();
+    let settings = bucket_settings(project, url)?;
     match BucketBlobs::open(url, settings, cache, handle()?) {
         Ok(bucket) => Ok(Arc::new(bucket)),
         Err(BlobError::Open(source)) if url == project.root => Err(RunError::Root { source: Box::new(source) }),

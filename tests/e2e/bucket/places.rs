@@ -97,3 +97,19 @@ fn results_are_written_into_a_bucket() {
     place.ends(1, &["export", "T", "--to", "s3://tidetable/shut/t.csv"]);
     assert!(!place.project.path("s3:").exists());
 }
+
+#[test]
+fn a_job_for_files_in_a_bucket_has_the_settings_of_the_root() {
+    let place = place();
+    let rows = "select 'm' || (v % 3) as meter, to_timestamp(1577836800 + v * 60) as ts, v * 0.5 as kwh \
+                from generate_series(1, 300) as s (v)";
+    place.ok(&["sql", "-c", rows, "-O", "s3://tidetable/in/meters.csv"]);
+    place.ok(&["new", "fresh", "--from", "s3://tidetable/in/meters.csv"]);
+    let job = place.project.read("jobs/fresh/job.toml");
+    assert!(job.contains("allow_http = true") && job.contains("secret_access_key = { env = \"T_KEY\" }"), "{job}");
+    place.ok(&["run", "fresh"]);
+    let table = job.lines().find_map(|line| line.strip_prefix("[tables.")?.strip_suffix(']')).unwrap();
+    assert_eq!(place.sql(&format!("select count(*) as n from {table}"))[0]["n"], 300);
+    // Files in buckets are proposed for without a job, too.
+    place.ok(&["advise", "s3://tidetable/in/meters.csv"]);
+}

@@ -7,8 +7,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 use tidetable_job::scaffold::{Proposal, propose};
 use tidetable_job::{Job, Project, ProjectError};
-use tidetable_runner::runtime;
-use tidetable_source::Storage;
+use tidetable_runner::{files_storage, runtime};
 
 use super::advisor::advise::advise;
 use super::project;
@@ -36,7 +35,7 @@ pub fn new(global: &Global, args: &New) -> Result<(), CliError> {
     let proposal = match super::bigtable::new::proposal(args, runtime.handle())? {
         Some(proposal) => proposal,
         None => {
-            let storage = Storage::new(project.dir.clone(), Some(runtime.handle().clone()));
+            let storage = files_storage(&project, &args.job, &args.from, runtime.handle().clone())?;
             let _reading = Activity::begin(global, &format!("reading {}", args.from.join(", ")));
             propose(&project, &storage, &args.job, &args.from, args.timezone)?
         }

@@ -4,6 +4,7 @@ use chrono_tz::Tz;
 use tidetable_source::sample::Sample;
 use tidetable_source::{InputFile, Unread};
 
+use crate::file::StorageSetting;
 use crate::scaffold::entity::RowKey;
 use crate::scaffold::facts::Facts;
 use crate::scaffold::layout::LayoutPlan;
@@ -16,6 +17,8 @@ pub(crate) struct Draft<'a> {
     /// What the user gave, for the description.
     pub given: &'a str,
     pub patterns: &'a [String],
+    /// Settings of the project's bucket.
+    pub storage: &'a [StorageSetting],
     pub files: &'a [InputFile],
     /// Names that they reach and that are not read.
     pub unread: &'a [Unread],

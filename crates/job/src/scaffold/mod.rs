@@ -101,6 +101,7 @@ pub fn propose(
         table: &table,
         given: &shown,
         patterns: &patterns,
+        storage: &project.storage,
         files: &files,
         unread: &unread,
         sample: &sample,

@@ -3,8 +3,9 @@
 use chrono::DateTime;
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
-use tidetable_source::{ColumnSpec, CsvOptions, Format, Preset, SchemaMode, SourceSpec};
+use tidetable_source::{ColumnSpec, CsvOptions, Format, Preset, SchemaMode, SourceSpec, is_url};
 
+use crate::file::SettingValue;
 use crate::scaffold::draft::Draft;
 use crate::scaffold::entity::keyless;
 use crate::scaffold::facts::Column;
@@ -18,6 +19,24 @@ const WIDTH: usize = 116;
 const FLOOR: u64 = 10;
 /// Maximum tolerance that is proposed, in percent.
 const MAX_REJECTED: u64 = 5;
+
+/// The settings of the project's bucket, for files in one of the same service: those of a source are its own.
+fn storage(text: &mut String, draft: &Draft<'_>) {
+    let Some(url) = draft.patterns.iter().find(|pattern| is_url(pattern)) else { return };
+    let mut lines = String::new();
+    for setting in draft.storage.iter().filter(|setting| setting.is_for(url)) {
+        let value = match &setting.value {
+            SettingValue::Plain(flag) if matches!(flag.as_str(), "true" | "false") => flag.clone(),
+            SettingValue::Plain(value) => quoted(value),
+            SettingValue::Env(name) => format!("{{ env = {} }}", quoted(name)),
+            SettingValue::File(path) => format!("{{ file = {} }}", quoted(path)),
+        };
+        lines.push_str(&format!("{} = {value}\n", setting.key));
+    }
+    if !lines.is_empty() {
+        text.push_str(&format!("\n[sources.{SOURCE}.storage] # as of the root\n{lines}"));
+    }
+}
 
 /// The job file; its query is in `query_file`.
 pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> String {
@@ -57,6 +76,7 @@ pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> St
         }
         text.push_str(&format!("{} = {}\n", key_of(name), quoted(&sql)));
     }
+    storage(&mut text, draft);
     text.push('\n');
     for reason in &plan.key_reasons {
         comment(&mut text, reason);

@@ -6,7 +6,7 @@ use chrono_tz::Tz;
 use tempfile::TempDir;
 use tidetable_job::scaffold::{is_data, propose};
 use tidetable_job::{Job, Project};
-use tidetable_source::Storage;
+use tidetable_runner::files_storage;
 use tokio::runtime::Handle;
 
 use crate::args::Global;
@@ -25,7 +25,7 @@ pub(super) fn job_or_data(
     if let ([job], false) = (from, is_data(project, from)) {
         return Ok(Job::load(project, job)?);
     }
-    let storage = Storage::new(project.dir.clone(), Some(handle.clone()));
+    let storage = files_storage(project, name, from, handle.clone())?;
     let proposal = propose(project, &storage, name, from, timezone)?;
     proposal.notes.iter().for_each(|note| print_message(global, &format!("note: {note}")));
 
