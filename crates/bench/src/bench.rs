@@ -157,7 +157,8 @@ impl Bench {
 
         let found = self.storage.discover(&source)?;
         let plan = InputPlan::new(&base, found, InputPlanOptions::default(), |file| self.storage.hash(file))?;
-        let target = LoadTarget { table: &table, layout: &self.layout, filter: None, base: &base, plan: &plan };
+        let target =
+            LoadTarget { table: &table, layout: &self.layout, filter: None, gc: &[], base: &base, plan: &plan };
 
         let loader = Loader {
             feed: &FileFeed { storage: &self.storage, source: &source },

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use tidetable_sstable::StripeLimits;
-use tidetable_store::Result;
+use tidetable_store::{GcFilter, GcRule, Result};
 
 use crate::batcher::{Batcher, are_too_many, names_of, waiting_cells};
 use crate::encoders::Encoders;
@@ -257,6 +257,7 @@ impl<'a> UnitLoader<'a> {
             schema: layout.stored(),
             ids: self.ids,
             limits: StripeLimits::default(),
+            versions: hiding_rules(target),
             on_written: &|rows| {
                 (self.on_progress)(Progress::Wrote { rows });
                 self.feed.go_on()
@@ -272,6 +273,18 @@ impl<'a> UnitLoader<'a> {
         });
         state.record(finished, counted)
     }
+}
+
+/// What the rules of a table hide of the cells of a load at once, where that is no intention: see
+/// [`LoadStats::hidden_versions`].
+fn hiding_rules(target: &TableTarget<'_>) -> Option<GcFilter> {
+    let TableTarget { layout, gc, .. } = target;
+    if layout.stored().upsert {
+        return None;
+    }
+    // The store refuses a rule that cannot be read.
+    let rules = gc.iter().filter_map(|(family, rule)| Some((family.clone(), GcRule::parse(rule).ok()?)));
+    GcFilter::of_versions(layout.stored(), &rules.collect(), |group| layout.shows_time_of_day(group))
 }
 
 /// Windows to write, which are spread over the cores in one of two ways.

@@ -69,14 +69,16 @@ pub struct TableTarget<'a> {
     pub layout: &'a Layout,
     /// The `where` of the table; `None` if it takes all rows.
     pub filter: Option<&'a dyn Prepare>,
+    /// The rule of each family that has one.
+    pub gc: &'a [(String, String)],
 }
 
 impl<'a> Loader<'a> {
     /// The same, without what only planning needs.
     pub(crate) fn worker(&self) -> UnitLoader<'a> {
         let mut tables = Vec::with_capacity(self.targets.len());
-        for LoadTarget { table, layout, filter, .. } in &self.targets {
-            tables.push(TableTarget { table, layout, filter: *filter });
+        for LoadTarget { table, layout, filter, gc, .. } in &self.targets {
+            tables.push(TableTarget { table, layout, filter: *filter, gc });
         }
 
         UnitLoader {
@@ -101,6 +103,8 @@ pub struct LoadTarget<'a> {
     pub layout: &'a Layout,
     /// The `where` of the table; `None` if it takes all rows.
     pub filter: Option<&'a dyn Prepare>,
+    /// The rule of each family that has one.
+    pub gc: &'a [(String, String)],
     /// The version to load into, which the plan was made against.
     pub base: &'a Version,
     /// What to do with each input: load, read again, or leave.

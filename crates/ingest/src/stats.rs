@@ -66,6 +66,13 @@ pub struct LoadStats {
     /// Those of them that had another value.
     #[serde(skip_serializing_if = "is_zero")]
     pub overwritten_changed: u64,
+    /// Cells that no read shows, because the `gc` of their family keeps fewer versions than the load has of their column. Not
+    /// counted where neither row key nor qualifier shows a time of day: such tables keep the newest on purpose.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub hidden_versions: u64,
+    /// The key of a row with such a cell, as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden_in_row: Option<String>,
     /// Cells of earlier loads that this one replaced. Of one table: not added up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<ReplacedCells>,
@@ -140,6 +147,8 @@ impl LoadStats {
         self.overwritten += other.overwritten;
         self.overwritten_changed += other.overwritten_changed;
         self.overwritten_rows += other.overwritten_rows;
+        self.hidden_versions += other.hidden_versions;
+        self.hidden_in_row = self.hidden_in_row.take().or_else(|| other.hidden_in_row.clone());
         self.large_rows += other.large_rows;
         self.large_cells += other.large_cells;
         self.add_largest(other.largest_row.as_ref());
@@ -160,6 +169,7 @@ impl LoadStats {
     pub fn forget_written(&mut self) {
         (self.rows_written, self.cells, self.bytes_out) = (0, 0, 0);
         (self.overwritten, self.overwritten_changed) = (0, 0);
+        (self.hidden_versions, self.hidden_in_row) = (0, None);
         (self.large_rows, self.largest_row, self.large_cells) = (0, None, 0);
         self.replaced = None;
         self.rows_settled = 0;

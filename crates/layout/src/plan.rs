@@ -243,6 +243,14 @@ impl Layout {
         }
     }
 
+    /// Whether the row key or the qualifier of a group shows an hour of the event time, or less than that: then readings that
+    /// print alike share a cell by the coarseness of a template, and not because only the newest of each entity or day is kept.
+    pub fn shows_time_of_day(&self, group: usize) -> bool {
+        let qualifier = self.groups.get(group).and_then(|plan| plan.qualifier.as_ref());
+        let mut parts = self.key.segments.iter().chain(qualifier.into_iter().flatten()).filter_map(Segment::field);
+        parts.any(|part| part.field == self.source.time && part.is_time() && part.finest() <= HOUR)
+    }
+
     /// The name of a field of the layout.
     pub(crate) fn name(&self, field: usize) -> Option<String> {
         self.fields.get(field).map(|field| field.name.clone())

@@ -187,7 +187,7 @@ impl World {
         let loader = Loader {
             feed: from,
             derive: None,
-            targets: vec![LoadTarget { table: &self.table, layout: &self.layout, filter: None, base, plan }],
+            targets: vec![LoadTarget { table: &self.table, layout: &self.layout, filter: None, gc: &[], base, plan }],
             ids: &self.ids,
             memory: self.memory,
             temp_dir: None,

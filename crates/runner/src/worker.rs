@@ -291,6 +291,7 @@ impl Worker {
             table: stored,
             layout: &table.layout,
             filter: Some(&table.preparation as &dyn Prepare).filter(|_| !table.preparation.is_empty()),
+            gc: &table.gc,
         });
         let loader = UnitLoader {
             feed: &Stoppable { feed, stop },

@@ -30,7 +30,7 @@ pub mod write;
 
 pub use delete::DeletePlan;
 pub use error::{Result, StoreError};
-pub use gc::{GcError, GcFilter, GcRule};
+pub use gc::{GcError, GcFilter, GcRule, RemovedCells};
 pub use ids::{Ids, TABLES, ulid_text};
 pub use left_out::{leave_out, stated_format, unreadable};
 pub use log::window_names;

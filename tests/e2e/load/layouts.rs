@@ -143,3 +143,44 @@ fn check_warns_of_more_tables_than_bigtable_allows() {
     project.write("jobs/other/job.toml", other);
     assert!(warned(&["check", "--all"]) && !warned(&["check", "other"]));
 }
+
+#[test]
+fn cells_that_a_rule_on_versions_hides_at_once_are_told() {
+    let job = |gc: &str, key: &str| {
+        readings_job!("in/*.csv", "", "")
+            .replace("[tables.T.families.M]\n", &format!("[tables.T.families.M]\ngc = \"{gc}\"\n"))
+            .replace("{meter:03}#{ts:%Y%m%d}", key)
+    };
+    let rows = "meter,ts,kwh\n1,2020-01-01T10:00:00Z,1\n1,2020-01-01T10:00:20Z,2\n1,2020-01-01T10:00:40Z,3\n\
+                1,2020-01-01T10:01:00Z,4\n2,2020-01-01T10:00:00Z,5\n";
+    let count = |project: &Project| project.sql("select count(*) as n from T").remove(0)["n"].clone();
+
+    let project = Project::new("j", &job("maxversions=2", "{meter:03}#{ts:%Y%m%d}"));
+    project.write("in/a.csv", rows);
+    let record = project.run_job("j");
+    let load = &record["loads"][0];
+    assert_eq!((&load["hidden_versions"], &load["hidden_in_row"]), (&1.into(), &"001#20200101".into()), "{record}");
+    assert!(record["notes"].to_string().contains("1 cell is hidden by newer ones"), "{record}");
+    assert_eq!(count(&project), 4);
+    // As the warning says: all are shown again.
+    project.write("jobs/j/job.toml", job("never", "{meter:03}#{ts:%Y%m%d}"));
+    project.run_job("j");
+    assert_eq!(count(&project), 5);
+
+    // An age hides nothing that is young, and a rule that waits for it no version.
+    for gc in ["maxage=9000d", "maxversions=1 and maxage=9000d"] {
+        let project = Project::new("j", &job(gc, "{meter:03}#{ts:%Y%m%d}"));
+        project.write("in/a.csv", rows);
+        let record = project.run_job("j");
+        assert!(record["loads"][0].get("hidden_versions").is_none_or(|cells| *cells == 0), "{gc}: {record}");
+    }
+    // A table of the newest of each meter keeps these on purpose.
+    let newest = job("maxversions=1", "{meter:03}")
+        .replace("{ts:%H%M}", "kwh")
+        .replace("[tables.T]", "[tables.T]\nwindow = \"none\"");
+    let project = Project::new("j", &newest);
+    project.write("in/a.csv", rows);
+    let record = project.run_job("j");
+    assert!(!record["notes"].to_string().contains("hidden"), "{record}");
+    assert_eq!(count(&project), 2);
+}

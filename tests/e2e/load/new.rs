@@ -140,7 +140,7 @@ from = "readings"
 row_key = "{origin}#{time_hour:ms}"
 
 [tables.WEATHER.families.DATA]
-gc = "maxversions=1" # a corrected reading replaces the old one
+gc = "never" # readings of one minute or second all stay; a corrected reading replaces the old one
 columns = [
   { each = "*", except = ["origin", "time_hour"], qualifier = "{column}", value = "{value}" }, # a cell per column, stored with its name: short names save space
 ]

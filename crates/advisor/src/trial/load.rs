@@ -193,6 +193,8 @@ impl SourcePass<'_> {
             table: &target.table,
             layout: &compiled.layout,
             filter: Some(filter as &dyn Prepare),
+            // Versions are measured apart.
+            gc: &[],
             base: &target.base,
             plan: &target.plan,
         });

@@ -86,6 +86,8 @@ const LOAD: &[Key] = &[
     key("cells", Integer, "cells in the SSTs"),
     key("overwritten", Integer, "cells that a later one of the load replaced"),
     key("overwritten_changed", Integer, "those of them that had another value"),
+    key("hidden_versions", Integer, "cells that `gc` hides at once, as newer ones of the load stand in their column"),
+    key("hidden_in_row", OrNull(&Text), "key of a row with such a cell"),
     key("replaced", OrNull(&Object(REPLACED)), "cells of earlier loads that this one replaced"),
     key("large_rows", Integer, "rows over 100 MB"),
     key("largest_row", OrNull(&Object(LARGEST_ROW)), "the largest of them"),

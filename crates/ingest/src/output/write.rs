@@ -9,7 +9,7 @@ use tidetable_layout::{Layout, StoredSchema};
 use tidetable_sstable::{Compression, StripeLimits, WriteOptions, encode_rows, stripe_splits};
 use tidetable_store::row_size;
 use tidetable_store::write::{SizedStripe, SstFile, write_error};
-use tidetable_store::{Ids, Result, Table};
+use tidetable_store::{GcFilter, Ids, Result, Table};
 
 use crate::output::finish::{Finisher, OutputId};
 use crate::sort::chunk::{AllRanks, event_bytes};
@@ -43,6 +43,8 @@ pub(crate) struct SstWriter<'a> {
     pub(crate) schema: &'a Arc<StoredSchema>,
     pub(crate) ids: &'a dyn Ids,
     pub(crate) limits: StripeLimits,
+    /// What rules on versions hide at once; `None` if that is nothing.
+    pub(crate) versions: Option<GcFilter>,
     /// Called repeatedly with the number of rows encoded; an error ends the writing.
     pub(crate) on_written: &'a (dyn Fn(u64) -> Result<()> + Sync),
 }
@@ -89,6 +91,9 @@ impl<'t> SstWriter<'t> {
         let sizes = row_size::measure(self.schema, &block, self.table.row_limit());
         let sizes = sizes.within_limit(&block.keys).map_err(|error| error.of_table(table))?;
 
+        let hidden = self.versions.as_ref().map(|versions| versions.count(self.schema, &block)).unwrap_or_default();
+        let hidden_in_row = hidden.first_row.map(|row| String::from_utf8_lossy(&block.keys.get(row)).into_owned());
+
         let cuts = stripe_splits(self.schema, &block, &self.limits);
         let stripes = cuts.into_par_iter().map(|rows| {
             let stripe = encode_rows(self.schema, options, &block, rows);
@@ -100,6 +105,8 @@ impl<'t> SstWriter<'t> {
         let counts = LoadStats {
             overwritten,
             overwritten_changed: changed,
+            hidden_versions: hidden.cells,
+            hidden_in_row,
             large_rows: sizes.rows,
             largest_row: sizes.largest,
             large_cells: sizes.cells,

@@ -95,7 +95,12 @@ pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> St
     if plan.micros {
         text.push_str("granularity = \"micros\" # times are finer than milliseconds\n");
     }
-    text.push_str(&format!("\n[tables.{table}.families.DATA]\ngc = \"maxversions=1\" # a corrected reading replaces the old one\ncolumns = [\n"));
+    // A corrected reading has the same row, column and timestamp, so it takes the place of the old one under any rule.
+    let gc = match time.is_none() {
+        true => "\"maxversions=1\" # a corrected row replaces the old one",
+        false => "\"never\" # readings of one minute or second all stay; a corrected reading replaces the old one",
+    };
+    text.push_str(&format!("\n[tables.{table}.families.DATA]\ngc = {gc}\ncolumns = [\n"));
     for line in &plan.columns {
         text.push_str(&format!("  {}, # {}\n", line.text, line.comment));
     }

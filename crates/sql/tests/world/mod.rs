@@ -137,7 +137,14 @@ impl World {
         let loader = Loader {
             feed: &FileFeed { storage: &storage, source: &source },
             derive: None,
-            targets: vec![LoadTarget { table: &table, layout: &layout, filter: None, base: &base, plan: &plan }],
+            targets: vec![LoadTarget {
+                table: &table,
+                layout: &layout,
+                filter: None,
+                gc: &[],
+                base: &base,
+                plan: &plan,
+            }],
             ids: &self.ids,
             memory: 1 << 30,
             temp_dir: None,

@@ -15,6 +15,15 @@ use tidetable_sstable::{ReadError, StripeMeta, StripeReader};
 use crate::error::Result;
 use crate::gc::rule::GcRule;
 
+/// Cells that rules remove from a block.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RemovedCells {
+    /// Their number.
+    pub cells: u64,
+    /// The first row that loses one.
+    pub first_row: Option<usize>,
+}
+
 /// The garbage-collection rules of a table at a logical time.
 #[derive(Debug, Clone)]
 pub struct GcFilter {
@@ -34,6 +43,23 @@ impl GcFilter {
         }
 
         rules.iter().any(Option::is_some).then_some(Self { rules, now })
+    }
+
+    /// The same, but for what the rules remove whatever the age of a cell: by the number of newer versions alone. Only of the
+    /// groups that `counts` names; `None` if nothing is removed so.
+    pub fn of_versions(
+        schema: &StoredSchema,
+        families: &BTreeMap<String, GcRule>,
+        counts: impl Fn(usize) -> bool,
+    ) -> Option<Self> {
+        let by_versions = families.iter().filter_map(|(family, rule)| Some((family.clone(), rule.of_versions()?)));
+        let mut filter = Self::new(schema, &by_versions.collect(), 0)?;
+        for (at, (group, rules)) in schema.groups.iter().zip(&mut filter.rules).enumerate() {
+            if group.keeps_duplicates() || group.timestamps == TimestampKind::Zero || !counts(at) {
+                *rules = None;
+            }
+        }
+        filter.rules.iter().any(Option::is_some).then_some(filter)
     }
 
     /// Whether any rule has a `maxage`.
@@ -87,6 +113,25 @@ impl GcFilter {
         }
     }
 
+    /// The number of cells of `block` that the rules remove, and the first row that loses one.
+    pub fn count(&self, schema: &StoredSchema, block: &Block) -> RemovedCells {
+        let mut removed = RemovedCells::default();
+        for ((group, rules), stored) in schema.groups.iter().zip(&self.rules).zip(&block.groups) {
+            let (Some(rules), Some(records)) = (rules, stored.as_ref()) else { continue };
+            let Some(drops) = self.drops(group, rules, records) else { continue };
+
+            // The columns of a packed group are fields of one cell.
+            let columns = if group.packed.is_some() { 1 } else { drops.len() };
+            for drops in drops.iter().take(columns).flatten() {
+                removed.cells += drops.true_count() as u64;
+                let first = drops.values().set_indices().next();
+                let row = first.map(|record| records.row_ends.partition_point(|end| *end as usize <= record));
+                removed.first_row = removed.first_row.into_iter().chain(row).min();
+            }
+        }
+        removed
+    }
+
     /// The live cells of `block`.
     pub fn apply(&self, schema: &StoredSchema, mut block: Block) -> Result<Block> {
         let mut changed = false;
@@ -109,8 +154,21 @@ impl GcFilter {
         records: &GroupBlock,
         keeps_empty: bool,
     ) -> Result<Option<GroupBlock>> {
+        match self.drops(group, rules, records) {
+            Some(drops) => remove(records, &drops, keeps_empty).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// For each column of a group with a rule, the records whose cells go; `None` if none goes.
+    fn drops(
+        &self,
+        group: &Group,
+        rules: &[Option<GcRule>],
+        records: &GroupBlock,
+    ) -> Option<Vec<Option<BooleanArray>>> {
         if !group.keeps_duplicates() && !may_drop(rules, records) {
-            return Ok(None);
+            return None;
         }
 
         let drops: Vec<Option<BooleanArray>> = if group.packed.is_some() {
@@ -121,12 +179,7 @@ impl GcFilter {
             let columns = rules.iter().zip(&records.columns);
             columns.map(|(rule, values)| Some(self.judge(rule.as_ref()?, records, values.as_ref()))).collect()
         };
-
-        if drops.iter().flatten().any(|dropped| dropped.has_true()) {
-            remove(records, &drops, keeps_empty).map(Some)
-        } else {
-            Ok(None)
-        }
+        drops.iter().flatten().any(BooleanArray::has_true).then_some(drops)
     }
 
     /// For each record of a packed group, whether the rule removes its cell: either each record is a cell, or all

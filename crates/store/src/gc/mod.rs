@@ -5,6 +5,6 @@ pub(crate) mod rule;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use apply::GcFilter;
+pub use apply::{GcFilter, RemovedCells};
 pub(crate) use apply::{remove, widen_group};
 pub use rule::{GcError, GcRule};

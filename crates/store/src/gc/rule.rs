@@ -157,6 +157,15 @@ impl GcRule {
         self.fold(|_| None, Some, both, either)
     }
 
+    /// The rule that removes, of cells of any age, what this one removes of cells however young: by the number of newer versions
+    /// alone. `None` if that is nothing.
+    pub(crate) fn of_versions(&self) -> Option<Self> {
+        let both = |one: Option<u32>, other: Option<u32>| Some(one?.max(other?));
+        let either = |one: Option<u32>, other: Option<u32>| one.into_iter().chain(other).min();
+        let most = self.fold(Some, |_| None, both, either)?;
+        Some(Self { steps: vec![RuleToken::MaxVersions(most)] })
+    }
+
     /// The number of newest versions that the rule always keeps, age aside.
     pub(crate) fn always_kept(&self) -> usize {
         let versions = self.steps.iter().filter_map(|step| match step {

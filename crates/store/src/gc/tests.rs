@@ -141,3 +141,20 @@ fn a_packed_record_goes_or_stays_whole() {
     assert_eq!(left_of_packed(all(), "maxage=12d", 11 * DAY), [newer, older]);
     assert_eq!(left_of_packed(all(), "maxage=10d", 11 * DAY), []);
 }
+
+#[test]
+fn what_rules_remove_at_any_age() {
+    for (text, most) in [
+        ("maxversions=3", Some(3)),
+        ("maxage=1d", None),
+        ("never", None),
+        ("maxversions=3 and maxage=1d", None),
+        ("maxversions=3 or maxage=1d", Some(3)),
+        ("maxversions=3 or maxversions=2", Some(2)),
+        ("maxversions=3 and maxversions=2", Some(3)),
+        ("(maxversions=3 and never) or maxversions=5", Some(5)),
+    ] {
+        let versions = rule(text).of_versions();
+        assert_eq!(versions.map(|rule| rule.always_kept()), most, "{text}");
+    }
+}

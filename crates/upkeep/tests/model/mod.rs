@@ -324,7 +324,7 @@ impl World {
         let loader = Loader {
             feed,
             derive: None,
-            targets: vec![LoadTarget { table: &table, layout: &self.layout, filter: None, base, plan }],
+            targets: vec![LoadTarget { table: &table, layout: &self.layout, filter: None, gc: &[], base, plan }],
             ids: &self.ids,
             memory: 1 << 30,
             temp_dir: None,

@@ -358,3 +358,21 @@ fn null_markers_are_numbers_in_every_format() {
     project.run_job("h");
     assert_eq!(answer(&project, query), "180 0.25");
 }
+
+#[test]
+fn later_readings_within_a_minute_all_stay() {
+    let project = Project::empty();
+    let quarter = |day: usize, at: usize| format!("2024-03-{day:02}T{:02}:{:02}:00Z,m1,{at}.5\n", at / 4, at % 4 * 15);
+    let text = (0..96).fold("ts,meter,kw\n".to_owned(), |text, at| text + &quarter(1, at));
+    project.write("in/1.csv", &text);
+    project.ok(&["new", "j", "--from", "in/1.csv"]);
+    project.run_job("j");
+    assert!(project.read("jobs/j/job.toml").contains("{ts:%H%M}"));
+    // Three readings a minute, two of which the day before ends with.
+    project.write(
+        "in/1.csv",
+        text + "2024-03-02T00:00:00Z,m1,5.1\n2024-03-02T00:00:20Z,m1,5.2\n2024-03-02T00:00:40Z,m1,5.3\n",
+    );
+    project.run_job("j");
+    assert_eq!(answer(&project, "select count(*), count(distinct ts) from J"), "99 99");
+}

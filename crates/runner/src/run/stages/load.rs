@@ -562,6 +562,7 @@ impl Planned<'_> {
             table: &self.stored,
             layout: &self.table.layout,
             filter: Some(&self.table.preparation as &dyn Prepare).filter(|_| !self.table.preparation.is_empty()),
+            gc: &self.table.gc,
             base: &self.base.version,
             plan: &self.plan,
         }

@@ -29,8 +29,8 @@ use crate::run::stages::load::{LoadStage, Pending, PlannedSource, idle_notes, pu
 use crate::run::stages::pulled;
 use crate::run::stages::unfinished::{Unfinished, is_being_written};
 use crate::run::stages::unread::{
-    folder_notes, former_inputs, future_note, lost_rows_notes, occur, replaced_before_notes, replaced_notes,
-    rowless_notes, split_groups_notes, unmatched_notes, unread_notes, withdrawn_note,
+    folder_notes, former_inputs, future_note, hidden_versions_notes, lost_rows_notes, occur, replaced_before_notes,
+    replaced_notes, rowless_notes, split_groups_notes, unmatched_notes, unread_notes, withdrawn_note,
 };
 use crate::units::compact::CarriedMerges;
 
@@ -132,9 +132,9 @@ impl Run<'_> {
             }
         };
 
-        for note in replaced_notes(self.job, &pending).into_iter().chain(replaced_before_notes(&pending)) {
-            self.note(record, note);
-        }
+        self.note_all(record, replaced_notes(self.job, &pending));
+        self.note_all(record, replaced_before_notes(&pending));
+        self.note_all(record, hidden_versions_notes(&pending));
 
         let clock = Instant::now();
         record.loads = committed;
@@ -327,6 +327,7 @@ impl Run<'_> {
         match (checked, kept) {
             (Ok(()), Ok(kept)) => {
                 self.note_all(record, split_groups_notes(table, &pending));
+                self.note_all(record, hidden_versions_notes(&pending));
                 for mut load in pending {
                     load.record.rejected = kept.as_ref().map(|kept| kept.path.clone());
                     let done = load.commit(self.ids, self.options.now)?;

@@ -144,6 +144,22 @@ pub(crate) fn replaced_notes(job: &Job, loads: &[Pending]) -> Vec<String> {
     notes
 }
 
+/// Warnings of readings that a rule on versions hides as soon as they are loaded: a template prints several of them alike.
+pub(crate) fn hidden_versions_notes(loads: &[Pending]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for LoadRecord { table, stats, .. } in loads.iter().map(|load| &load.record) {
+        let Some(row) = &stats.hidden_in_row else { continue };
+        let (cells, are) =
+            (several(stats.hidden_versions, "cell"), if stats.hidden_versions == 1 { "is" } else { "are" });
+        notes.push(format!(
+            "warning: {table}: {cells} {are} hidden by newer ones of the same row and column, as `gc` keeps no more versions: \
+             readings at these times print alike in row key and qualifier. The first is in row {row}. Show the time more finely \
+             there, such as {{ts:%H%M%S}}, or set `gc = \"never\"`, which shows all of them again"
+        ));
+    }
+    notes
+}
+
 /// How many local times occur.
 pub(crate) fn occur(times: u64) -> String {
     if times == 1 { "1 local time occurs".to_owned() } else { format!("{times} local times occur") }
