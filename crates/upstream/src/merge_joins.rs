@@ -1,17 +1,23 @@
 //! Guards against wrong results of sort-merge joins; rows "Merge join: floats", "Merge join: filters" and "Merge join:
 //! projections" of `docs/datafusion-workarounds.md`.
 
+use std::fmt::{self, Formatter};
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::JoinSide;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{JoinSide, Statistics, internal_err};
 use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::execution_plan::CardinalityEffect;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
-use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
+    ReplaceChildrenOptions,
+};
 
 /// Whether a merge compares the keys correctly. It does not support all types, and a semi or anti join of DataFusion
 /// 55.2 panics on NaN if equal keys span batches.
@@ -35,7 +41,83 @@ pub fn keys_are_comparable(join: &HashJoinExec) -> Result<bool> {
 pub fn below_projections(join: SortMergeJoinExec) -> Arc<dyn ExecutionPlan> {
     let has_filter = join.filter().is_some();
     let join: Arc<dyn ExecutionPlan> = Arc::new(join);
-    if has_filter { Arc::new(CooperativeExec::new(join)) } else { join }
+    if has_filter { Arc::new(BelowProjectionsExec { join }) } else { join }
+}
+
+/// A node that passes the batches of a join on, with all its properties. It says of no projection that it may go below.
+#[derive(Debug, Clone)]
+struct BelowProjectionsExec {
+    join: Arc<dyn ExecutionPlan>,
+}
+
+impl DisplayAs for BelowProjectionsExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("BelowProjectionsExec")
+    }
+}
+
+impl ExecutionPlan for BelowProjectionsExec {
+    fn name(&self) -> &'static str {
+        "BelowProjectionsExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.join.properties()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.join]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(join), true) => Ok(Arc::new(Self { join })),
+            _ => internal_err!("a BelowProjectionsExec has one input"),
+        }
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.join.execute(partition, context)
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        Ok(inputs.first().map_or_else(|| Arc::new(Statistics::new_unknown(&self.schema())), Arc::clone))
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        true
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Equal
+    }
 }
 
 /// The same filter with the columns of the left side first. A merge join of DataFusion 55.2 passes its columns in this
