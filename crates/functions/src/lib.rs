@@ -61,8 +61,9 @@ pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     // Before DataFusion's planner, which does not coerce text to a key of bytes.
     planners.insert(0, Arc::new(map_get::MapAccess));
     planners.insert(0, Arc::new(times::date_part::Extract));
+    planners.insert(0, Arc::new(times::interval_products::IntervalProducts));
 
-    let functions: [Arc<ScalarUDF>; 17] = [
+    let functions: [Arc<ScalarUDF>; 19] = [
         BytesFunction::ToInt64.function(),
         BytesFunction::ToFloat64.function(),
         BytesFunction::ToText.function(),
@@ -77,6 +78,8 @@ pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
         times::date_bin::function(),
         times::date_part::function(),
         times::date_trunc::function(),
+        times::interval_products::divide(),
+        times::interval_products::multiply(),
         times::to_char::function(),
         times::time_bucket::function(),
         series::width_bucket::function(),

@@ -4,6 +4,7 @@ pub(crate) mod date_bin;
 pub(crate) mod date_part;
 pub(crate) mod date_trunc;
 pub(crate) mod gapfill;
+pub(crate) mod interval_products;
 pub(crate) mod micros;
 pub(crate) mod time_bucket;
 pub(crate) mod time_counts;
