@@ -1,8 +1,8 @@
-//! A function that makes a value, or the items of a list, comparable with another: decimals beside floats become floats, and
-//! decimals get the digits of both.
+//! A function that makes a value, or the items of a list, comparable with another: decimals beside floats become floats, and other
+//! numbers get a type that holds both exactly.
 //!
-//! `0.1 = ANY(list)` is planned by functions whose arguments DataFusion checks before any rule: beside a list of floats, or of other
-//! decimals, it refuses the decimal.
+//! `0.1 = ANY(list)` is planned by functions whose arguments DataFusion checks before any rule: beside a list of floats, of other
+//! decimals, or of signed integers where the value is unsigned, it refuses the value.
 
 use std::sync::Arc;
 
@@ -18,10 +18,14 @@ pub const COMPARABLE_WITH: &str = "comparable_with";
 /// The type of a value of type `kind`, or of a list, beside one of type `other`.
 pub fn comparable_type(kind: &DataType, other: &DataType) -> DataType {
     let (own, other) = (item(kind), item(other));
-    let common = match (own.is_decimal(), other.is_floating(), other.is_decimal()) {
-        (true, true, _) => Some(other.clone()),
-        (true, _, true) => comparison_coercion(own, other),
-        _ => None,
+    let common = if own.is_decimal() && other.is_floating() {
+        Some(other.clone())
+    } else if own.is_floating() && other.is_decimal() {
+        None
+    } else if own.is_numeric() && other.is_numeric() && own != other {
+        comparison_coercion(own, other)
+    } else {
+        None
     };
     let Some(common) = common else { return kind.clone() };
     match kind {

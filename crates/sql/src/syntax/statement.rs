@@ -330,6 +330,8 @@ fn make_comparable(left: &mut Expr, right: &mut Expr) {
 /// Makes the arguments of a function of a list and an item comparable, as in `array_has([1.5], 2)`.
 fn compare_items(function: &mut Function) {
     const PREFIXES: [&str; 2] = ["array_", "list_"];
+    // Of these the second argument is an item, never a length or a place.
+    const OF_ITEMS: [&str; 7] = ["has", "contains", "position", "positions", "indexof", "remove", "remove_all"];
     let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else { return };
     let name = name.value.to_ascii_lowercase();
     let FunctionArguments::List(list) = &mut function.args else { return };
@@ -338,12 +340,13 @@ fn compare_items(function: &mut Function) {
     else {
         return;
     };
+    let Some(what) = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)) else { return };
     // Lengths, places, separators and conditions are no items.
     let is_other = match &*two {
-        Expr::Value(value) => !value.to_string().contains('.'),
+        Expr::Value(value) => !OF_ITEMS.contains(&what) && !value.to_string().contains('.'),
         expr => matches!(expr, Expr::Lambda(_)),
     };
-    if PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !name.contains("agg") && !is_other {
+    if !what.contains("agg") && !is_other {
         make_comparable(one, two);
     }
 }
