@@ -39,10 +39,14 @@ pub fn refuse_usage(mut error: clap::Error) -> ! {
     hide_passwords(&mut error);
     let json = words.iter().any(|word| word == "--log=json")
         || words.windows(2).any(|pair| matches!(pair, [key, value] if key == "--log" && value == "json"));
+    let text = error.to_string();
+    if !json && error.use_stderr() && log::is_wider_than_screen(&text) {
+        log::write_text(text.trim_end());
+        std::process::exit(error.exit_code())
+    }
     if !(json && error.use_stderr()) {
         error.exit()
     }
-    let text = error.to_string();
     let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
     log::write_object(json!({ "level": "error", "message": text }));
     std::process::exit(error.exit_code())

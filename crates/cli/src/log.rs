@@ -17,6 +17,7 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::{Format, Full, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
+use unicode_width::UnicodeWidthStr;
 
 use crate::args::Log;
 use crate::terminal::hints;
@@ -132,6 +133,11 @@ pub fn write_text(text: &str) {
     });
     let stamped: String = lines.map(|line| format!("{stamp}{line}\n")).collect();
     let _ = io::stderr().lock().write_all(stamped.as_bytes());
+}
+
+/// Whether a line of a text is wider than the terminal of standard error.
+pub fn is_wider_than_screen(text: &str) -> bool {
+    screen_width().is_some_and(|width| text.lines().any(|line| line.width() > width))
 }
 
 /// The width of standard error, if it is a terminal.

@@ -284,3 +284,19 @@ fn unknown_files_and_functions_are_told_with_what_is_near() {
     let near = project.fails(2, &["sql", "-c", "select approx_distnct(kwh) from T"]);
     assert!(near.contains("Did you mean 'approx_distinct'"), "{near}");
 }
+
+#[test]
+fn usage_errors_fit_a_screen() {
+    let project = Project::empty();
+    for args in [
+        &["run", "j", "--day", "2020-99-99"][..],
+        &["run", "j", "--memory", "much"],
+        &["sql", "--output", "jsonl", "-c", "select 1"],
+        &["lint", "--explain", "none"],
+    ] {
+        let (shown, code) = shown_on_terminal(&project, 80, args, "");
+        assert_eq!(code, Some(2), "{args:?}: {shown}");
+        assert_fits(&shown, 80);
+        assert!(shown.starts_with("error: "), "{shown}");
+    }
+}
