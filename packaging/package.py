@@ -106,6 +106,8 @@ def main():
         binary.chmod(0o755)
         what = {
             "name": "tidetable",
+            # On PyPI the name of the command is another project's.
+            "distribution": "tidetable-db",
             "version": crate["version"],
             "summary": crate["description"],
             "license": crate["license"],

@@ -54,7 +54,10 @@ def installed_wheel(wheel, scratch, env):
         copy(ROOT / each, project / each)
     answers(project, env)
     print(f"wheel: from pip install to the first answer: {time.monotonic() - started:.1f} s")
-    shown = call([venv / "bin/python", "-m", "pip", "show", "--files", "tidetable"], env)
+    asked = f"import tidetable; print(tidetable.sql({QUERY!r}, project={str(project)!r}).columns)"
+    found = call([venv / "bin/python", "-c", asked], env).strip()
+    expect(found == str(list(ANSWER)), f"the module asks the command beside it: {found}")
+    shown = call([venv / "bin/python", "-m", "pip", "show", "--files", "tidetable-db"], env)
     expect("Apache-2.0" in shown or "License" in shown, "pip show knows the licence")
 
 

@@ -1,4 +1,4 @@
-"""A wheel that carries the binary: pip puts it on the PATH. The format: packaging.python.org, "Binary distribution format"."""
+"""A wheel that carries the binary, which pip puts on the PATH, and the Python module that asks it. The format: packaging.python.org, "Binary distribution format"."""
 
 import base64
 import hashlib
@@ -7,22 +7,27 @@ import zipfile
 
 
 def make(what, folder):
-    stem = f"{what['name']}-{what['version']}"
+    stem = f"{what['distribution'].replace('-', '_')}-{what['version']}"
     info = f"{stem}.dist-info"
     tag = f"py3-none-{platform_tag(what)}"
     licences = {"LICENSE": (what["root"] / "LICENSE").read_bytes(), "THIRD-PARTY": what["notices"].encode()}
     metadata = [
         "Metadata-Version: 2.4",
-        f"Name: {what['name']}",
+        f"Name: {what['distribution']}",
         f"Version: {what['version']}",
         f"Summary: {what['summary']}",
         f"License-Expression: {what['license']}",
         *(f"License-File: {name}" for name in licences),
         "Classifier: Environment :: Console",
         "Classifier: Operating System :: POSIX :: Linux",
+        "Classifier: Programming Language :: Python :: 3",
         "Classifier: Topic :: Database",
+        "Classifier: Typing :: Typed",
+        "Requires-Python: >=3.10",
     ]
+    module = what["root"] / "packaging/python" / what["name"]
     files = {
+        **{f"{what['name']}/{path.name}": path.read_bytes() for path in sorted(module.iterdir()) if path.is_file()},
         f"{stem}.data/scripts/{what['name']}": what["binary"].read_bytes(),
         f"{info}/METADATA": ("\n".join(metadata) + "\n").encode(),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: tidetable\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),

@@ -137,6 +137,7 @@ mod interop {
     mod delta;
     mod duckdb;
     mod packed_groups;
+    mod python_module;
     pub mod readers;
 }
 
