@@ -5,6 +5,7 @@ use tidetable_store::version::VersionEdit;
 
 use crate::pass::passes;
 use crate::rebuild;
+use crate::input::plan::InputPlan;
 use crate::spec::{LoadTarget, Loaded, Loader, Progress};
 use crate::stats::{EmptyRow, LoadStats};
 use crate::unit::{Answers, LoadUnit, RunLoadUnits, bytes, split};
@@ -61,6 +62,10 @@ impl<'a> Loader<'a> {
         if targets.iter().any(|target| !target.loaded.overtaken.is_empty()) {
             return self.reload_rebuilding(runner, targets);
         }
+        if let Err(error) = self.keep_overtaken_alone(runner, &mut targets) {
+            discard(&targets);
+            return Err(error);
+        }
         with_replaced(targets)
     }
 
@@ -68,6 +73,56 @@ impl<'a> Loader<'a> {
     /// windows are rebuilt.
     fn reload_rebuilding(&self, runner: &dyn RunLoadUnits, first_try: Vec<LoadedTarget<'_>>) -> Result<Vec<Loaded>> {
         discard(&first_try);
+    /// Keeps those overtaken inputs whose own rows would hide cells of later inputs. An SST of the first try holds the rows
+    /// of all inputs of its window, also those of new inputs, which replace cells rightly. So rows of overtaken inputs are
+    /// loaded once more without the others: first together, then each alone.
+    fn keep_overtaken_alone(&self, runner: &dyn RunLoadUnits, targets: &mut [LoadedTarget<'_>]) -> Result<()> {
+        for (index, LoadedTarget { target, loaded, .. }) in targets.iter_mut().enumerate() {
+            let suspects = std::mem::take(&mut loaded.overtaken);
+            if suspects.is_empty() || target.plan.loads_only(&suspects) {
+                loaded.overtaken = suspects;
+                continue;
+            }
+
+            loaded.overtaken = self.overtaken_among(runner, index, &suspects, &loaded.edit)?;
+            if loaded.overtaken.is_empty() || suspects.len() == 1 {
+                continue;
+            }
+            let mut alone = Vec::new();
+            for suspect in suspects.chunks(1) {
+                alone.extend(self.overtaken_among(runner, index, suspect, &loaded.edit)?);
+            }
+            // Together they may hide what none hides alone.
+            if !alone.is_empty() {
+                loaded.overtaken = alone;
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of the grown inputs `paths` of the target at `index` that would hide cells of later inputs if the load brought
+    /// nothing else. `edit` is that of the whole load. What is written for this is removed.
+    fn overtaken_among(
+        &self,
+        runner: &dyn RunLoadUnits,
+        index: usize,
+        paths: &[String],
+        edit: &VersionEdit,
+    ) -> Result<Vec<String>> {
+        // Units name tables by their place, so that all targets stay.
+        let mut plans = vec![InputPlan::default(); self.targets.len()];
+        plans[index] = self.targets[index].plan.only_grown(paths);
+        let targets = self.targets.iter().zip(&plans).map(|(target, plan)| LoadTarget { plan, ..*target }).collect();
+        let only_these = Loader { targets, ..*self };
+
+        let mut tried = only_these.load_once(runner, Some(&only_these))?;
+        let LoadedTarget { target, loaded, .. } = &mut tried[index];
+        loaded.edit.rebuilt.clone_from(&edit.rebuilt);
+        let overtaken = target.overtaken(&loaded.edit);
+        discard(&tried);
+        overtaken
+    }
+
 
         let mut plans = Vec::new();
         for first in &first_try {
@@ -166,7 +221,7 @@ fn for_each_or_discard<'a>(
 
 /// Removes the SSTs of edits that will not be committed.
 fn discard(targets: &[LoadedTarget<'_>]) {
-    for LoadedTarget { target, loaded } in targets {
+    for LoadedTarget { target, loaded, .. } in targets {
         target.table.discard(&loaded.edit);
     }
 }

@@ -74,6 +74,44 @@ fn grown_input_does_not_overwrite_a_later_input() {
 }
 
 #[test]
+fn rows_of_another_file_do_not_keep_appended_rows_out() {
+    // Whether the other file is new or has grown.
+    for is_new in [true, false] {
+        let project = job(NEWEST);
+        put(&project, "in/a.csv", &[("x", 1, 5), ("x", 2, 5)]);
+        put(&project, "in/b.csv", &[("y", 1, 1)]);
+        put(&project, "in/c.csv", &[("w", 1, 1)]);
+        project.ok(&["run", "j"]);
+        rename(&project, "in/c.csv", "gone.csv");
+        append(&project, "in/a.csv", &lines(&[("x", 3, 7), ("z", 1, 1)]));
+        append(&project, "in/b.csv", &lines(&[("y", 3, 1)]));
+
+        if is_new {
+            // It corrects a row of another file, which is no matter of the rows that were appended.
+            put(&project, "in/d.csv", &[("y", 1, 9)]);
+            let said = project.messages(&["run", "j"]);
+            assert!(said.contains("in/a.csv grew by") && !said.contains("in/a.csv changed"), "{said}");
+            assert_eq!(contents(&project), "w#01=1 x#01=5 x#02=5 x#03=7 y#01=9 y#03=1 z#01=1");
+        } else {
+            // Rows of `b` would hide one of the missing file.
+            append(&project, "in/b.csv", &lines(&[("w", 1, 3)]));
+            let told = project.fails(4, &["run", "j"]);
+            assert!(told.contains("owed there: 3 rows of in/b.csv"), "{told}");
+            assert!(
+                told.contains("T: rows appended to in/b.csv differ from cells of window 2020-01 that may"),
+                "{told}"
+            );
+            assert!(told.contains("in/a.csv grew by"), "{told}");
+            assert_eq!(contents(&project), "w#01=1 x#01=5 x#02=5 x#03=7 y#01=1 z#01=1");
+        }
+
+        rename(&project, "gone.csv", "in/c.csv");
+        project.ok(&["run", "j"]);
+        assert_same_as_fresh(&project);
+    }
+}
+
+#[test]
 fn rejected_rows_keep_line_numbers_and_count_for_the_whole_file() {
     let project = job(SUM);
     let good: Vec<(&str, u32, i64)> = (1..=20).map(|day| ("x", day, 1)).collect();

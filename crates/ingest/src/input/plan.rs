@@ -283,6 +283,18 @@ impl InputPlan {
         }
     }
 
+    /// A plan that appends the new rows of the grown inputs among `paths`, and does nothing else.
+    pub(crate) fn only_grown(&self, paths: &[String]) -> Self {
+        let grown = self.grown.iter().filter(|grown| paths.contains(&grown.file.path));
+        Self { grown: grown.cloned().collect(), ..Self::default() }
+    }
+
+    /// Whether no rows come from other inputs than the grown ones among `paths`.
+    pub(crate) fn loads_only(&self, paths: &[String]) -> bool {
+        let brings_others = !self.new.is_empty() || !self.changed.is_empty() || !self.resumed.is_empty();
+        !brings_others && self.grown.len() == 1 && paths.contains(&self.grown[0].file.path)
+    }
+
     /// Treats unchanged and grown inputs among `paths` as changed, so that the windows they touch are rebuilt, and reads them
     /// by the rules of this build.
     pub fn read_again(&mut self, paths: &[String]) {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use tidetable_record::{InputState, OwedRecord};
 
 pub use days::{Days, ranges};
+pub(crate) use owed::overtaken_note;
 pub use owed::{owed_notes, rows_of, up_to};
 
 /// What a run of a job would do.

@@ -27,6 +27,27 @@ pub fn owed_notes(table: &str, owed: &[OwedRecord], to_remove: &[String], rows: 
     by_cause.into_iter().map(|(_, windows)| note(table, &windows, to_remove, rows)).collect()
 }
 
+/// The note on windows of `table` that grown inputs owe, although only new rows were appended to them: those of `overtaken`.
+/// Cells do not tell which input they come from, so a window that cannot be rebuilt does not tell which of two inputs is later.
+pub(crate) fn overtaken_note(table: &str, owed: &[OwedRecord], overtaken: &[String]) -> Option<String> {
+    let owes = |window: &OwedRecord, path: &String| window.inputs.iter().any(|input| input.path == *path);
+    let inputs: Vec<String> =
+        overtaken.iter().filter(|path| owed.iter().any(|window| owes(window, path))).cloned().collect();
+    if inputs.is_empty() {
+        return None;
+    }
+
+    let windows = owed.iter().filter(|window| overtaken.iter().any(|path| owes(window, path)));
+    let names: Vec<&str> = windows.map(|window| window.window.as_str()).collect();
+    let window = if names.len() == 1 { "window" } else { "windows" };
+    Some(format!(
+        "{table}: rows appended to {} differ from cells of {window} {} that may come from a later file: which of them counts is \
+         known only when all files of the window are read, so its rows there are owed",
+        some(&inputs),
+        ranges(&names)
+    ))
+}
+
 /// The most rows of `version` that go with the inputs `paths`: those that were not rejected.
 pub fn rows_of(version: &Version, paths: &[String]) -> u64 {
     let paths: HashSet<&String> = paths.iter().collect();

@@ -42,6 +42,8 @@ pub(crate) struct Pending {
     pub(crate) held: HeldCounts,
     /// Inputs of the edit that were not read: their content is unchanged, and has a new fingerprint.
     restated: Vec<Input>,
+    /// Grown inputs of which appended rows would hide cells of later inputs.
+    pub(crate) overtaken: Vec<String>,
     pub(crate) record: LoadRecord,
 }
 
@@ -571,7 +573,7 @@ impl Planned<'_> {
     /// The pending commit with its record; `found` has the state of the inputs.
     fn pending(self, source: &str, loaded: Option<Loaded>, found: LoadRecord) -> Pending {
         let Self { table, stored, base: Base { version: base, reset, gc, .. }, plan } = self;
-        let Loaded { edit, stats, owed, .. } = loaded.unwrap_or_else(|| {
+        let Loaded { edit, stats, owed, overtaken } = loaded.unwrap_or_else(|| {
             let edit = VersionEdit { base: base.number, ..VersionEdit::default() };
             let owed = plan.owed_after(&base, &edit);
             Loaded { edit, stats: LoadStats::default(), overtaken: Vec::new(), owed }
@@ -604,6 +606,7 @@ pub(crate) fn owed_record(table: &Table, left: &LeftWindow) -> OwedRecord {
     let inputs = left.inputs.iter().map(|(path, rows)| OwingInput { path: path.clone(), rows: *rows });
     OwedRecord {
         window: window_name(table.spec.window, left.start),
+            overtaken,
         inputs: inputs.collect(),
         gone: left.gone.clone(),
         lost: left.lost,

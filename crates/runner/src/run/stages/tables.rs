@@ -18,7 +18,7 @@ use crate::fault::error::RunError;
 use crate::observe::{Event, Unit};
 use crate::options::run_options::RunOptions;
 use crate::options::without::Without;
-use crate::plan::{Plan, owed_notes, ranges, rows_of, up_to};
+use crate::plan::{Plan, overtaken_note, owed_notes, ranges, rows_of, up_to};
 use crate::run::context::{Run, took};
 use crate::run::damage::{damage_in, explained};
 use crate::run::publish::ComparedExports;
@@ -252,9 +252,10 @@ impl Run<'_> {
             self.note(record, hidden_note(load));
         }
 
-        for LoadRecord { table, owed, to_remove, stats, .. } in loads {
+        for (LoadRecord { table, owed, to_remove, stats, .. }, pending) in loads.into_iter().zip(pending) {
             let rows = to_remove.iter().filter_map(|path| missing.get(path)).sum();
             self.note_all(record, owed_notes(table, owed, to_remove, rows));
+            self.note_all(record, overtaken_note(table, owed, &pending.overtaken));
             match stats.rows_settled {
                 0 => {}
                 1 => self.note(record, format!("{table}: 1 row that was owed is loaded")),
