@@ -196,6 +196,39 @@ fn derived_tables_keep_what_a_window_lost() {
 }
 
 #[test]
+fn a_derived_table_that_has_to_wait_is_named() {
+    let whole = DERIVED.replace("[tables.D.families.A]", "window = \"none\"\n[tables.D.families.A]");
+    let all = "D stays as it was: a damaged SST took cells of window 2020-01-02 of T, and its query reads all windows at once";
+    let of_day = "D keeps what it has of window 2020-01-02 of T, of which a damaged SST took cells";
+    for (derived, said, held) in
+        [(whole.as_str(), all, "d,v\nx,1\nx,2\nx,3\n"), (DERIVED, of_day, "d,v\nx,1\nx,2\nx,3\nx,4\n")]
+    {
+        let project = repaired(derived);
+        put(&project, "in/4.csv", &[("x", 4, 4)]);
+        let plan = project.run(&["plan", "j", "--output", "csv"]);
+        assert!(plan.stderr.contains(said), "{}", plan.stderr);
+        assert_eq!(plan.stdout.contains("table,D,j,upstream changed"), said == of_day, "{}", plan.stdout);
+
+        // In each run as long as it is so.
+        for _ in 0..2 {
+            let told = project.fails(4, &["run", "j"]);
+            assert!(told.contains(&format!("warning: {said}")), "{told}");
+        }
+        assert_eq!(project.csv("select d, v from D order by v"), held);
+        let status = project.run(&["status", "j"]);
+        assert!(status.stderr.replace("\n  ", " ").contains(said), "{}", status.stderr);
+
+        rename(&project, "2.csv", "in/2.csv");
+        let plan = project.run(&["plan", "j"]);
+        assert!(plan.stdout.contains(" D ") && !plan.stderr.contains(said), "{}{}", plan.stdout, plan.stderr);
+        assert!(!project.messages(&["run", "j"]).contains("D keeps"));
+        assert_eq!(project.csv("select d, v from D order by v"), "d,v\nx,1\nx,2\nx,3\nx,4\n");
+        assert!(!project.run(&["status", "j"]).stderr.contains(said));
+        assert_up_to_date(&project);
+    }
+}
+
+#[test]
 fn a_damaged_sst_holds_back_its_own_day_only() {
     let jobs = [job("", ""), job("timezone = \"Europe/Berlin\"\n", ""), job("", DERIVED)];
     for (at, job) in jobs.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! The plan of a run as data. Nothing here reads or writes: [`crate::plan_job`] makes it.
 
 pub(crate) mod days;
+mod derived;
 pub(crate) mod owed;
 
 use std::ops::Range;
@@ -10,6 +11,7 @@ use serde::Serialize;
 use tidetable_record::{InputState, OwedRecord};
 
 pub use days::{Days, ranges};
+pub(crate) use derived::{HeldBack, query_window};
 pub(crate) use owed::overtaken_note;
 pub use owed::{owed_notes, rows_of, up_to};
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tidetable_blobs::Blobs;
 use tidetable_export::{LogFinding, log_findings};
 use tidetable_ingest::{LeftWindow, owed_in};
-use tidetable_job::{Job, Per, Period, Project};
+use tidetable_job::{Job, Per, Period, Project, TableInput};
 use tidetable_layout::time::{HOUR, window_name};
 use tidetable_record::{
     Failures, Holder, InputRecord, InputState, Outcome, OwedRecord, OwingInput, PartState, PushState, RunRecord, Runs,
@@ -19,6 +19,7 @@ use tidetable_store::{Store, Version};
 
 use crate::fault::error::RunError;
 use crate::marks::Marks;
+use crate::plan::HeldBack;
 use crate::report::days::{age, begun, gaps, is_overdue, period_of};
 
 /// Tolerated difference between clocks. Microseconds.
@@ -187,6 +188,9 @@ pub fn statuses(store: &Store, project: Option<&Project>, only: &[&str], clock: 
     collection.add_tables(project)?;
     collection.add_exports()?;
     collection.add_runs()?;
+    if let Some(project) = project {
+        collection.add_held_back(project, only);
+    }
     collection.add_failures();
 
     let Collection { jobs, problems, blobs, .. } = collection;
@@ -249,6 +253,22 @@ impl Collection<'_> {
 
     /// Adds the lists of exports, and notes where a Delta log tells of other files.
     fn add_exports(&mut self) -> Result<(), RunError> {
+    /// Notes derived tables of the jobs `only` (all if it is empty) that cannot be brought up to date.
+    fn add_held_back(&mut self, project: &Project, only: &[&str]) {
+        let jobs = project.jobs();
+        for name in jobs.iter().filter(|name| only.is_empty() || only.contains(&name.as_str())) {
+            // A job file with mistakes is noted already.
+            let Ok(job) = Job::load(project, name) else { continue };
+            for table in &job.tables {
+                let TableInput::Query { shape, .. } = &table.from else { continue };
+                let known = self.jobs.values().flat_map(|known| &known.tables);
+                let read: Vec<(String, Version)> =
+                    known.filter(|(name, _)| shape.reads.contains(name)).cloned().collect();
+                self.problems.extend(HeldBack::of(table, &read).map(|held_back| held_back.note));
+            }
+        }
+    }
+
         for list in self.blobs.list("exports")?.iter().filter_map(|name| name.strip_suffix(".json")) {
             let list = match Published::load(self.blobs, list) {
                 Ok(list) => list,

@@ -45,7 +45,11 @@ impl Run<'_> {
             let planned = sources.iter().flat_map(|source| &source.tables);
             let planned = planned.clone().find(|planned| planned.table.spec.name == table.spec.name);
             plan.tables.push(match (&table.from, planned) {
-                (TableInput::Query { shape, .. }, _) => self.derived(table, shape, &plan.tables)?,
+                (TableInput::Query { shape, .. }, _) => {
+                    let mut derived = self.derived(table, shape, &plan.tables)?;
+                    plan.notes.extend(self.keep_back(table, shape, &plan.tables, &mut derived)?);
+                    derived
+                }
                 (TableInput::Source(_), Some(planned)) => self.table(planned)?,
                 (TableInput::Source(_), None) => continue,
             });
@@ -198,6 +202,25 @@ impl Run<'_> {
             rows_to_remove: 0,
             lost: Vec::new(),
         })
+    /// Takes a change out of the plan of a derived table that will stay as it is, because tables that it reads lost cells and will
+    /// not be rebuilt. Returns a note that says so.
+    fn keep_back(
+        &self,
+        table: &Table,
+        shape: &QueryShape,
+        before: &[TablePlan],
+        derived: &mut TablePlan,
+    ) -> Result<Option<String>, RunError> {
+        let is_rebuilt = |name: &&String| before.iter().any(|other| other.table == **name && other.lost.is_empty());
+        let reads: Vec<String> = shape.reads.iter().filter(|name| !is_rebuilt(name)).cloned().collect();
+        let Some(held_back) = self.held_back(table, &reads)? else { return Ok(None) };
+
+        if held_back.is_whole && derived.reason == Some(TableReason::UpstreamChanged) {
+            (derived.reason, derived.days) = (None, Days::default());
+        }
+        Ok(Some(held_back.note))
+    }
+
     }
 
     /// The parts to publish now, and after the tables have changed.

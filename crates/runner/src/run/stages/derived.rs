@@ -1,6 +1,5 @@
 //! Derived tables: the windows of the tables they read are their inputs.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
@@ -20,6 +19,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::fault::error::RunError;
 use crate::fault::stop::Stop;
+use crate::plan::query_window;
 use crate::run::reject_log::first_rejects;
 use crate::run::stages::load::{LoadStage, Pending, Planned};
 use crate::units::work::{LoadFrom, Versions};
@@ -36,7 +36,8 @@ impl LoadStage<'_> {
         let stored = self.store.table(&table.spec.name);
         let base = self.base(&stored, table, None, &[])?;
         let read: Vec<Snapshot> = shape.reads.iter().map(|name| self.store.snapshot(name)).collect::<Result<_, _>>()?;
-        let windows = windows(&read, unit(&read, table));
+        let sources = read.iter().map(|snapshot| snapshot.layout().spec().window);
+        let windows = windows(&read, query_window(sources, table));
         let missing = missing(&read, &windows, unread);
         let present = windows.iter().filter(|(path, _)| !missing.contains(path.as_str()));
         let found: Vec<InputFile> = present.map(|(path, window)| InputFile::of_rows(path, &window.version)).collect();
@@ -180,35 +181,6 @@ fn number_then(then: &str, now: &str) -> Option<u64> {
     let (born, number) = then.split_once(':')?;
     let (born_now, _) = now.split_once(':')?;
     if born == born_now { number.parse().ok() } else { None }
-}
-
-/// The window for which the query runs once: that of the derived table, or a coarser one of the tables it
-/// reads, so that its groups are complete. Of an upserted row only the newest event counts.
-fn unit(read: &[Snapshot], table: &Table) -> Window {
-    let sources = read.iter().map(|snapshot| snapshot.layout().spec().window);
-    let own = Some(table.spec.window).filter(|_| !table.spec.upsert);
-    sources.chain(own).reduce(coarser).unwrap_or(Window::None)
-}
-
-/// The smallest window that contains windows of both.
-fn coarser(a: Window, b: Window) -> Window {
-    match rank(a).cmp(&rank(b)) {
-        _ if a == b => a,
-        Ordering::Less => b,
-        Ordering::Greater => a,
-        // Weeks do not lie inside months.
-        Ordering::Equal => Window::None,
-    }
-}
-
-/// The order of windows by their length.
-fn rank(window: Window) -> u8 {
-    match window {
-        Window::Hour => 0,
-        Window::Day => 1,
-        Window::Week | Window::Month => 2,
-        Window::None => 3,
-    }
 }
 
 /// The windows of the tables that are read together, a `unit` each, by name, in time order.

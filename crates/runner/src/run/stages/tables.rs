@@ -18,7 +18,7 @@ use crate::fault::error::RunError;
 use crate::observe::{Event, Unit};
 use crate::options::run_options::RunOptions;
 use crate::options::without::Without;
-use crate::plan::{Plan, overtaken_note, owed_notes, ranges, rows_of, up_to};
+use crate::plan::{HeldBack, Plan, overtaken_note, owed_notes, ranges, rows_of, up_to};
 use crate::run::context::{Run, took};
 use crate::run::damage::{damage_in, explained};
 use crate::run::publish::ComparedExports;
@@ -286,6 +286,8 @@ impl Run<'_> {
     /// Brings a derived table up to date. Windows of damaged files are left out, one after the other as they are found.
     fn derive_one(&self, table: &Table, query: (&str, &QueryShape), record: &mut RunRecord) -> Result<(), RunError> {
         let name = table.spec.name.as_str();
+        let held_back = self.held_back(table, &query.1.reads)?;
+        self.note_all(record, held_back.map(|held_back| format!("warning: {}", held_back.note)));
         let mut unread = BTreeSet::new();
         loop {
             let done = self
@@ -300,6 +302,15 @@ impl Run<'_> {
             self.leave_undone(record, format!("derive {name} from {window}"), error);
             unread.insert(window);
         }
+    }
+
+    /// What keeps the derived `table`, which `reads` others, from being brought up to date.
+    pub(crate) fn held_back(&self, table: &Table, reads: &[String]) -> Result<Option<HeldBack>, RunError> {
+        let mut read = Vec::new();
+        for name in reads {
+            read.extend(self.store.table(name).latest()?.map(|version| (name.clone(), version)));
+        }
+        Ok(HeldBack::of(table, &read))
     }
 
     /// Brings a derived table up to date, except for the windows `unread` of the tables that it reads.
