@@ -90,14 +90,14 @@ impl Marks {
     /// # Errors
     /// [`LostStore`], unless `options` say that a new store, or a table loaded anew, is meant; if the root cannot be listed.
     pub(crate) fn check(&self, store: &Store, job: &Job, options: &RunOptions) -> Result<(), RunError> {
-        match self.lost(store, job, options.rebuild)? {
+        match self.lost(store, job, &|table| options.rebuilds(table))? {
             Some(lost) if !options.new_root => Err(lost.into()),
             Some(_) if !options.plan_only => self.forget().map_err(RunError::Marks),
             _ => Ok(()),
         }
     }
 
-    fn lost(&self, store: &Store, job: &Job, is_rebuilt: bool) -> Result<Option<LostStore>, RunError> {
+    fn lost(&self, store: &Store, job: &Job, is_rebuilt: &dyn Fn(&str) -> bool) -> Result<Option<LostStore>, RunError> {
         let marks = self.read();
         if marks.is_empty() {
             return Ok(None);
@@ -124,7 +124,7 @@ impl Marks {
             let (root, table) = (self.root.clone(), table.clone());
             let (run, date) = (mark.run.clone(), mark.date.clone());
             match newest {
-                None if !is_rebuilt => return Ok(Some(LostTable { root, table, run, date }.into())),
+                None if !is_rebuilt(&table) => return Ok(Some(LostTable { root, table, run, date }.into())),
                 Some(newest) if newest.table_uuid != *uuid => {
                     return Ok(Some(LostStore::Exchanged { root, table, run, date }));
                 }

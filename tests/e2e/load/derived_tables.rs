@@ -131,6 +131,34 @@ fn derived_table_rebuilds_only_changed_windows() {
 }
 
 #[test]
+fn a_derived_table_alone_is_rebuilt_without_the_inputs_of_its_source() {
+    let project = project();
+    project.run_job("hours");
+    let before = hours(&project);
+    std::fs::rename(project.path("in"), project.path("away")).unwrap();
+
+    // All tables cannot be rebuilt, but this one needs the table alone.
+    let told = project.fails(1, &["run", "hours", "--rebuild"]);
+    assert!(told.contains("HOURS is rebuilt without them by --rebuild --select table:HOURS"), "{told}");
+    let rebuild = ["hours", "--rebuild", "--select", "table:HOURS"];
+    let plan = project.ok(&[&["plan"][..], &rebuild, &["--output", "csv"]].concat());
+    for line in ["table,METRIC,hours,up to date", "table,HOURS,hours,rebuild,2026-01-01 to 2026-01-02"] {
+        assert!(plan.contains(line), "{line}: {plan}");
+    }
+    let record = project.json(&[&["run"][..], &rebuild].concat()).remove(0);
+    let versions: Vec<(&Value, &Value)> =
+        record["loads"].as_array().unwrap().iter().map(|load| (&load["table"], &load["version"])).collect();
+    assert_eq!(versions, [(&"METRIC".into(), &1.into()), (&"HOURS".into(), &2.into())], "{record}");
+    assert_eq!(hours(&project), before);
+
+    // So it is after a change of its layout.
+    project.write("jobs/hours/job.toml", JOB.replace("{host}#{hour:%Y%m%d%H}", "{hour:%Y%m%d%H}#{host}"));
+    assert!(project.fails(2, &["run", "hours"]).contains("the layout of HOURS changed"));
+    project.ok(&[&["run"][..], &rebuild].concat());
+    assert_eq!(hours(&project), before);
+}
+
+#[test]
 fn failed_query_leaves_its_table_unchanged() {
     let project = project();
     project.run_job("hours");

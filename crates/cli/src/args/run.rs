@@ -61,7 +61,7 @@ pub struct RunDays {
     /// Publish the days even if nothing changed
     #[arg(long)]
     pub force: bool,
-    /// Rebuild the job's tables from all their inputs (needed after a change of layout)
+    /// Rebuild the job's tables from all their inputs (needed after a change of layout); with --select table:NAME only that one
     #[arg(long)]
     pub rebuild: bool,
     /// Remove the rows of a missing input for good, or of those of a pattern; may be given more than once

@@ -118,7 +118,8 @@ pub enum RunError {
     #[error(
         "rebuilding table {table} would lose the rows of inputs that are missing or empty now: {gone}. Put them back; or write their \
          rows out of the table into a new input first (docs/guide/inputs.md, \"Rows of files that are gone\"), and rebuild with {remove}, \
-         which removes the rows of those inputs for good"
+         which removes the rows of those inputs for good{}",
+        only_derived(derived)
     )]
     RebuildGone {
         /// The table.
@@ -127,6 +128,8 @@ pub enum RunError {
         gone: String,
         /// The options that remove their rows.
         remove: String,
+        /// The tables of the job that are derived from it.
+        derived: Box<[String]>,
     },
     /// A name that an export of another job has.
     #[error(
@@ -591,6 +594,16 @@ impl From<CarryError> for RunError {
         match error {
             CarryError::Stopped { signal } => Self::Interrupted { signal },
             error => Self::Carry(error),
+/// The end of the message that a table cannot be rebuilt: how the tables `derived` from it are.
+fn only_derived(derived: &[String]) -> String {
+    if derived.is_empty() {
+        return String::new();
+    }
+    let is = if derived.len() == 1 { "is" } else { "are" };
+    let (names, options) = (derived.join(" and "), derived.join(",table:"));
+    format!(". {names} {is} rebuilt without them by --rebuild --select table:{options}")
+}
+
         }
     }
 }

@@ -35,7 +35,7 @@ pub struct RunOptions {
     pub clock: fn() -> i64,
     /// Name of the run.
     pub run: String,
-    /// Rebuild tables from all their inputs.
+    /// Rebuild tables from all their inputs; see [`Self::rebuilds`].
     pub rebuild: bool,
     /// Adopt published files without a list as they are.
     pub adopt: bool,
@@ -91,6 +91,13 @@ impl RunOptions {
         if as_it_was && self.reread.contains(&file.path) { InputState::ReadAgain } else { InputState::Changed }
     }
 
+    /// Whether the table `name` is rebuilt. Where tables are selected, the others that these need are only brought up to date: a
+    /// derived table is a function of other tables, whose inputs may be gone.
+    pub(crate) fn rebuilds(&self, name: &str) -> bool {
+        let mut tables = self.select.iter().filter_map(Selected::table).peekable();
+        self.rebuild && (tables.peek().is_none() || tables.any(|table| table == name))
+    }
+
     /// The options as records keep them.
     pub(crate) fn asked(&self) -> RunRequest {
         let ends = self.days.as_ref().map(|days| (*days.start(), *days.end()));
@@ -115,6 +122,16 @@ pub enum Selected {
     Table(String),
     /// An export, published after the tables that it reads are brought up to date.
     Export(String),
+}
+
+impl Selected {
+    /// The name of the table, if it is one.
+    fn table(&self) -> Option<&str> {
+        match self {
+            Self::Table(name) => Some(name),
+            Self::Export(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Selected {

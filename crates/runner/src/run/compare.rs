@@ -98,8 +98,7 @@ impl Run<'_> {
         if matches!(reason, Some(TableReason::Rebuild | TableReason::RulesChanged))
             && let Some(latest) = &base.latest
         {
-            let utc: Vec<i32> = latest.windows.iter().flat_map(|window| window.days.keys().copied()).collect();
-            days.add(&held.of(&utc));
+            days.add(&held.of(&days_of(latest).collect::<Vec<_>>()));
         }
         for start in plan.settled() {
             days.add(&settled_days(&base.version, table.spec.window, start, &held));
@@ -132,11 +131,8 @@ impl Run<'_> {
         let grown = grown.iter().map(|grown| &grown.held);
         let inputs = changed.iter().map(|(_, old)| old).chain(grown).chain(given_up).chain(left_out);
         let mut utc: BTreeSet<i32> = inputs.flat_map(|input| input.days.iter().copied()).collect();
-        if planned.plan.settles() {
-            utc.extend(latest.windows.iter().flat_map(|window| window.days.keys().copied()));
-        }
-        if planned.base.reset.is_some() || planned.base.gc.is_some() {
-            utc.extend(latest.windows.iter().flat_map(|window| window.days.keys().copied()));
+        if planned.plan.settles() || planned.base.reset.is_some() || planned.base.gc.is_some() {
+            utc.extend(days_of(latest));
         }
         let local: BTreeSet<NaiveDate> = utc.into_iter().flat_map(|day| local_days(self.job.timezone, day)).collect();
         let name = &planned.table.spec.name;
@@ -169,7 +165,10 @@ impl Run<'_> {
         upstream().for_each(|other| days.add(&other.days));
         let mut reason = match self.store.table(name).latest()? {
             None => Some(TableReason::Missing),
-            Some(_) if self.options.rebuild => Some(TableReason::Rebuild),
+            Some(latest) if self.options.rebuilds(name) => {
+                days.known.extend(days_of(&latest).flat_map(|day| local_days(self.job.timezone, day)));
+                Some(TableReason::Rebuild)
+            }
             Some(_) => upstream().any(|other| other.reason.is_some()).then_some(TableReason::UpstreamChanged),
         };
         let mut there = true;
@@ -185,9 +184,8 @@ impl Run<'_> {
                 days.known.extend(changed.into_iter().flat_map(|day| local_days(self.job.timezone, day)));
             } else if derived.planned.base.gc.is_some() {
                 reason = reason.or(Some(TableReason::RulesChanged));
-                let windows = derived.planned.base.version.windows.iter();
-                let utc = windows.flat_map(|window| window.days.keys());
-                days.known.extend(utc.flat_map(|day| local_days(self.job.timezone, *day)));
+                let utc = days_of(&derived.planned.base.version);
+                days.known.extend(utc.flat_map(|day| local_days(self.job.timezone, day)));
             }
         }
         Ok(TablePlan {
@@ -333,6 +331,11 @@ struct HeldDays<'a> {
     /// Days without records, although they overlap a UTC day that has some.
     empty: HashSet<NaiveDate>,
 }
+/// The UTC days of a version of a table.
+fn days_of(version: &Version) -> impl Iterator<Item = i32> {
+    version.windows.iter().flat_map(|window| window.days.keys().copied())
+}
+
 
 impl HeldDays<'_> {
     /// Those that overlap the UTC days `utc`.

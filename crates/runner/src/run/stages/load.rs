@@ -218,7 +218,8 @@ impl<'a> LoadStage<'a> {
             let gone: Vec<String> = plan.vanished.iter().map(|input| input.path.clone()).collect();
             // A rebuild gives up all that are gone, so the pattern of all names takes no other.
             let remove = options_for(&gone).unwrap_or_else(|| "--without '**'".to_owned());
-            return Err(RunError::RebuildGone { table: table.spec.name.clone(), gone: some(&gone), remove });
+            let (table, gone) = (table.spec.name.clone(), some(&gone));
+            return Err(RunError::RebuildGone { derived: self.derived_from(&table), table, gone, remove });
         }
         plan.read_again(&self.options.reread);
         Ok(plan)
@@ -345,6 +346,15 @@ impl<'a> LoadStage<'a> {
         Ok(found)
     }
 
+    /// The tables of the job whose queries read the table `name`.
+    fn derived_from(&self, name: &str) -> Box<[String]> {
+        let reads = |table: &&Table| match &table.from {
+            TableInput::Query { shape, .. } => shape.reads.iter().any(|read| read == name),
+            TableInput::Source(_) => false,
+        };
+        self.job.tables.iter().filter(reads).map(|table| table.spec.name.clone()).collect()
+    }
+
     /// The version to load upon. For a rebuild, an empty version and the new identity
     /// of the table.
     /// A table that keeps pulled cells as they are is rebuilt when the families of its job follow those that were pulled.
@@ -360,7 +370,7 @@ impl<'a> LoadStage<'a> {
         let held = stored.base(&identity);
         let follows = matches!(held, Err(StoreError::LayoutChanged { .. }))
             && latest.as_ref().is_some_and(|latest| pulled::follows(&latest.table.spec, &table.spec, pulled));
-        if let (true, Some(latest)) = (self.options.rebuild || follows, &latest)
+        if let (true, Some(latest)) = (self.options.rebuilds(&table.spec.name) || follows, &latest)
             && !matches!(held, Err(StoreError::OwnedByOtherJob { .. }))
         {
             let mut version = Version::empty(identity.clone());
@@ -596,6 +606,7 @@ impl Planned<'_> {
             let_pass: 0,
             held: HeldCounts::default(),
             restated: plan.restated,
+            overtaken,
             record,
         }
     }
@@ -606,7 +617,6 @@ pub(crate) fn owed_record(table: &Table, left: &LeftWindow) -> OwedRecord {
     let inputs = left.inputs.iter().map(|(path, rows)| OwingInput { path: path.clone(), rows: *rows });
     OwedRecord {
         window: window_name(table.spec.window, left.start),
-            overtaken,
         inputs: inputs.collect(),
         gone: left.gone.clone(),
         lost: left.lost,

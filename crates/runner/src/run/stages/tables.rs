@@ -248,7 +248,7 @@ impl Run<'_> {
         self.note_all(record, withdrawn_note(&withdrawn));
         self.note_all(record, input_notes(&loads, self.options, &missing, &withdrawn));
         // A rebuild reads what was deleted, too.
-        for load in loads.iter().filter(|load| load.stats.rows_hidden > 0 && !self.options.rebuild) {
+        for load in loads.iter().filter(|load| load.stats.rows_hidden > 0 && !self.options.rebuilds(&load.table)) {
             self.note(record, hidden_note(load));
         }
 
