@@ -132,6 +132,38 @@ fn hook_receives_the_run_and_writes_to_standard_error() {
 }
 
 #[test]
+fn rows_that_an_unfinished_run_rejected_are_told_by_the_next() {
+    for outcome in ["running", "failed", "interrupted"] {
+        let project = project(ALL, &format!("{LOG}echo \"$TIDETABLE_ERROR\" > error.txt\n"));
+        write_day(&project, 1, "much");
+        project.ok(&["run", "j"]);
+        assert_eq!(hook_log(&project)[0], "warning ok 0 0");
+
+        // As if it had not come to its end, after its commit.
+        let mut record = record_of(&project);
+        let run = record["run"].as_str().unwrap().to_owned();
+        record["outcome"] = json!(outcome);
+        project.write(&format!("data/runs/{run}.json"), record.to_string());
+
+        let told = project.messages(&["run", "j"]);
+        let rejects = format!("run {run} did not finish, and rejected 1 row before: tidetable rejects j --run {run}");
+        assert!(told.contains(&rejects), "{outcome}: {told}");
+        assert_eq!(hook_log(&project)[0], "warning ok 0 0", "{outcome}");
+        assert!(project.read("error.txt").contains(&rejects), "{outcome}: {}", project.read("error.txt"));
+
+        assert!(!project.messages(&["run", "j"]).contains("did not finish"), "{outcome}: once");
+        assert_eq!(hook_log(&project)[0], "success ok 0 2", "{outcome}");
+    }
+
+    // Rows of what was not committed are read and rejected again.
+    let project = project(ALL, LOG);
+    write_day(&project, 1, "much\nx,y,z");
+    project.fails(1, &["run", "j"]);
+    write_day(&project, 1, "1");
+    assert!(!project.messages(&["run", "j"]).contains("rejected"));
+}
+
+#[test]
 fn failed_hooks_change_nothing() {
     for (hooks, script, told) in [
         ("success = [\"./hook.sh\"]", "exit 3\n", "ended with exit code 3"),

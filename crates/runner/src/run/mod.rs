@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use tidetable_blobs::Blobs;
 use tidetable_ingest::RejectedRow;
-use tidetable_job::{Job, JobError, Project, Reporting, shell_word};
+use tidetable_job::{Job, JobError, Project, Reporting, several, shell_word};
 use tidetable_layout::time::HOUR;
 use tidetable_record::{FORMAT, InputRecord, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::panics::catch;
@@ -168,7 +168,7 @@ pub fn run(
         ..RunRecord::default()
     };
     let mut lock = None;
-    let Begun { store, runtime, storage, first, killed } =
+    let Begun { store, runtime, storage, first, unfinished } =
         match at_boundary(|| begin(project, job, options, &mut record, &mut lock)) {
             Ok(Some(begun)) => begun,
             Ok(None) => return Ok(None),
@@ -182,8 +182,8 @@ pub fn run(
                 return Err(error);
             }
         };
-    if let Some(killed) = killed {
-        observer.event(Event::Note(continues_note(&killed, &record)));
+    if let Some(killed) = unfinished.as_ref().filter(|last| last.outcome == Outcome::Running) {
+        observer.event(Event::Note(continues_note(killed, &record)));
     }
     let options = &RunOptions { run: record.run.clone(), ..options.clone() };
     let blobs = store.blobs().as_ref();
@@ -208,6 +208,9 @@ pub fn run(
         reference,
         tally,
     };
+    if let Some(note) = unfinished.as_ref().and_then(untold_rejects_note) {
+        whole.note(&mut record, note);
+    }
     if record.now > record.started.saturating_add(AHEAD) {
         let note = ahead(record.now);
         whole.note(&mut record, note);
@@ -274,8 +277,20 @@ struct Begun {
     storage: Storage,
     /// What was read first.
     first: Ahead,
-    /// The run that it continues, if that recorded no end.
-    killed: Option<RunRecord>,
+    /// The run that it continues: one that failed, was interrupted or recorded no end.
+    unfinished: Option<RunRecord>,
+}
+
+/// The warning of rows that the run `unfinished` rejected and committed tables without: their inputs are not read again, and no hook
+/// was told of them. Otherwise the next run rejects them itself.
+fn untold_rejects_note(unfinished: &RunRecord) -> Option<String> {
+    let RunRecord { run, job, loads, .. } = unfinished;
+    let rejected = unfinished.all_rejected();
+    if rejected == 0 || loads.iter().all(|load| load.version == load.before) {
+        return None;
+    }
+    let rows = several(rejected, "row");
+    Some(format!("warning: run {run} did not finish, and rejected {rows} before: tidetable rejects {job} --run {run}"))
 }
 
 /// The note that `record` continues the run `killed`, with what that was asked to do and this is not.
@@ -341,10 +356,9 @@ fn begin(
         record.run = name_after(&newest, &record.run);
     }
     lock.tell(&record.run);
-    let last = last.filter(|last| last.outcome.is_open());
     // Under the lock no other run of the job is active, so a record without an end is one of a killed run.
-    record.continues = last.as_ref().map(|last| last.run.clone());
-    let killed = last.filter(|last| last.outcome == Outcome::Running);
+    let unfinished = last.filter(|last| last.outcome.is_open());
+    record.continues = unfinished.as_ref().map(|last| last.run.clone());
     let blobs = store.blobs().as_ref();
     let fit = || if is_first && can.compares { fit(project, blobs, record, options) } else { Ok(()) };
     let first = Ahead::begin(&store, job, record, fit)?;
@@ -352,7 +366,7 @@ fn begin(
     if can.round_trips && !is_first {
         marks.check(&store, job, options)?;
     }
-    Ok(Some(Begun { store, runtime, storage, first, killed }))
+    Ok(Some(Begun { store, runtime, storage, first, unfinished }))
 }
 
 /// Whether a bucket without runs can be the root of `project`.
