@@ -291,3 +291,40 @@ fn groups_that_windows_split_are_a_warning() {
     let told = project.succeeds(&["run", "hours", "--quiet", "--rebuild"]).stderr;
     assert!(told.contains("warning: HOURS: ") && told.contains("a group that lies in two comes in parts"), "{told}");
 }
+
+#[test]
+fn what_another_job_has_not_made_yet_is_named_with_that_job() {
+    let project = project();
+    let report = "name = \"report\"\n[exports.R]\nper = \"day\"\nname = \"R_{day:%Y%m%d}\"\n\
+                  query = { sql = \"SELECT * FROM HOURS ORDER BY host, hour\" }\n";
+    project.write("jobs/report/job.toml", report);
+
+    // The query is checked over the table as the other job declares it.
+    for args in [["check", "--all"], ["check", "report"]] {
+        let checked = project.ok(&[&args[..], &["--output", "csv"]].concat());
+        let finding = "warning,R,\"reads HOURS, which job hours has not made yet: `tidetable run hours` first\"";
+        assert!(checked.contains(finding), "{args:?}: {checked}");
+    }
+    project.write("jobs/report/job.toml", report.replace("ORDER BY host", "ORDER BY hots"));
+    assert!(project.fails(2, &["check", "report"]).contains("hots"));
+
+    project.write("jobs/report/job.toml", report);
+    let said =
+        "export R reads HOURS, which job hours makes and has not made yet: run it first with `tidetable run hours`";
+    for args in [["plan", "report"], ["run", "report"]] {
+        let told = project.fails(2, &args);
+        assert!(told.contains(said), "{args:?}: {told}");
+    }
+    project.ok(&["run", "--all"]);
+    assert!(!project.ok(&["check", "--all", "--output", "csv"]).contains("not made yet"));
+
+    // A derived table reads tables of its own job only.
+    project.write(
+        "jobs/more/job.toml",
+        "name = \"more\"\n[tables.M]\nfrom = { query = { sql = \"SELECT * FROM HOURS\" } }\nrow_key = \"{host}#{hour:ms}\"\n\
+         [tables.M.families.F]\ncolumns = [{ qualifier = \"n\", value = \"{samples}\" }]\n",
+    );
+    let told = project.fails(2, &["check", "more"]);
+    assert!(told.contains("it reads HOURS, and no table of that name comes before it in this file"), "{told}");
+    assert!(told.contains("merge the jobs"), "{told}");
+}

@@ -213,18 +213,26 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
     let all = stored.into_iter().chain(job.tables.iter().map(|table| table.spec.name.clone())).collect();
 
     let mut tables = ReadableTables::of(&store, &job)?;
+    let others: Vec<&Job> = jobs.iter().filter(|other| other.name != job.name).collect();
+    let unmade = tables.add_unmade(&store, &others)?;
     let runtime = runtime()?;
     check_stores(project, &job, runtime.handle())?;
     check_owner(project, &job, &store, runtime.handle())?;
 
-    let mut types = Vec::new();
+    let (mut types, mut first) = (Vec::new(), Vec::new());
     for export in &job.exports {
         let checked = runtime.block_on(check_query(&tables.tables, &export.sql, &probe_params(export)));
         let checked = checked.map_err(|source| match tables.blame(&export.sql) {
             Some(damaged) => damaged.into(),
             None => CliError::Export { export: export.name.clone(), source: Box::new(source) },
         })?;
-        tables_read(export, checked.reads)?;
+        for table in tables_read(export, checked.reads)? {
+            if let Some(maker) = unmade.get(&table) {
+                let finding =
+                    format!("reads {table}, which job {maker} has not made yet: `tidetable run {maker}` first");
+                first.push((export.name.clone(), finding));
+            }
+        }
         check_columns(export, &checked.schema)?;
         types.extend(type_notes(export, &checked.schema).into_iter().map(|note| (export.name.clone(), note)));
     }
@@ -237,7 +245,7 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
         }
     }
 
-    for other in jobs.iter().filter(|other| other.name != job.name) {
+    for other in others {
         if let Some(NameConflict { name, other: theirs, both }) = name_conflict(&job, other) {
             return Err(RunError::NameConflict { name, both, other: theirs, job: other.name.clone() }.into());
         }
@@ -247,6 +255,9 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
     let mut rows = findings(&job);
     for (export, note) in types {
         rows.push(row!["export", export, note]);
+    }
+    for (export, finding) in first {
+        rows.push(row!["warning", export, finding]);
     }
     rows.write(global.output, &mut out)?;
     if global.output == Output::Table {

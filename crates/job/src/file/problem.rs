@@ -233,7 +233,7 @@ pub(crate) enum Mistake {
     Gc { wanted: &'static str },
     #[error(transparent)]
     Expression { error: ExpressionError },
-    #[error("{error}")]
+    #[error("{}", said_of_query(error))]
     Query { error: QueryError },
     #[error("a cell of all events of a row has timestamp 0, so `maxage` would drop it at once")]
     AgeOfRepeated,
@@ -445,6 +445,11 @@ impl Mistake {
             }
 
             Self::Expression { .. } => "write SQL over the columns of the source; names keep their case".to_owned(),
+            Self::Query { error } if unknown_table(error).is_some() => {
+                "a derived table reads tables that come before it in the same file; merge the jobs, or read those of another job in \
+                 an export"
+                    .to_owned()
+            }
             Self::Query { .. } => "write a query over the tables that come before this one in the file".to_owned(),
             Self::AgeOfRepeated => "move the column to a family of its own, or leave `maxage` out".to_owned(),
             Self::QueryTime => {
@@ -526,6 +531,20 @@ impl Mistake {
 
 fn did_you_mean(near: &Option<String>) -> Option<String> {
     near.as_ref().map(|near| format!("did you mean `{near}`?"))
+}
+
+/// The table that the query of a derived table reads and that does not come before it, if that is the mistake.
+fn unknown_table(error: &QueryError) -> Option<String> {
+    let QueryError::Wrong(error) = error else { return None };
+    error.unknown_name().filter(|unknown| unknown.is_table).map(|unknown| unknown.name)
+}
+
+/// What is wrong with the query of a derived table.
+fn said_of_query(error: &QueryError) -> String {
+    match unknown_table(error) {
+        Some(table) => format!("it reads {table}, and no table of that name comes before it in this file"),
+        None => error.to_string(),
+    }
 }
 
 /// What to add for a required key, with an example of it.

@@ -409,6 +409,18 @@ pub enum RunError {
         /// The cause.
         source: Box<SqlError>,
     },
+    /// A query that reads what another job makes, before that ran.
+    #[error(
+        "export {export} reads {name}, which job {job} makes and has not made yet: run it first with `tidetable run {job}`"
+    )]
+    NotMade {
+        /// The export.
+        export: String,
+        /// The table or export that it reads.
+        name: String,
+        /// The job that makes it.
+        job: String,
+    },
     /// An error of a check.
     #[error("a check of {table}: {source}")]
     Check {
@@ -566,6 +578,7 @@ impl RunError {
             | Self::UnknownInput { .. }
             | Self::ListMissing { .. }
             | Self::TableMissing { .. }
+            | Self::NotMade { .. }
             | Self::Store(StoreError::LayoutChanged { .. } | StoreError::OwnedByOtherJob { .. })
             | Self::ExportOwned { .. }
             | Self::NotByPeriod { .. }
@@ -581,6 +594,16 @@ impl RunError {
     }
 }
 
+/// The end of the message that a table cannot be rebuilt: how the tables `derived` from it are.
+fn only_derived(derived: &[String]) -> String {
+    if derived.is_empty() {
+        return String::new();
+    }
+    let is = if derived.len() == 1 { "is" } else { "are" };
+    let (names, options) = (derived.join(" and "), derived.join(",table:"));
+    format!(". {names} {is} rebuilt without them by --rebuild --select table:{options}")
+}
+
 /// The names that an unknown one may stand for.
 fn suggestion(near: &[String]) -> String {
     match near {
@@ -594,16 +617,6 @@ impl From<CarryError> for RunError {
         match error {
             CarryError::Stopped { signal } => Self::Interrupted { signal },
             error => Self::Carry(error),
-/// The end of the message that a table cannot be rebuilt: how the tables `derived` from it are.
-fn only_derived(derived: &[String]) -> String {
-    if derived.is_empty() {
-        return String::new();
-    }
-    let is = if derived.len() == 1 { "is" } else { "are" };
-    let (names, options) = (derived.join(" and "), derived.join(",table:"));
-    format!(". {names} {is} rebuilt without them by --rebuild --select table:{options}")
-}
-
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::fault::error::RunError;
 use crate::options::run_options::RunOptions;
 use crate::options::without::Without;
 use crate::plan::{CheckPlan, Days, ExportPlan, Plan, PlannedInput, PlannedPart, TablePlan, TableReason, rows_of};
-use crate::readable::ReadableTables;
+use crate::readable::{ReadableTables, maker_of_unknown};
 use crate::run::context::Run;
 use crate::run::damage::damage_in;
 use crate::run::parts::{PartSelection, StalePart};
@@ -200,6 +200,8 @@ impl Run<'_> {
             rows_to_remove: 0,
             lost: Vec::new(),
         })
+    }
+
     /// Takes a change out of the plan of a derived table that will stay as it is, because tables that it reads lost cells and will
     /// not be rebuilt. Returns a note that says so.
     fn keep_back(
@@ -217,8 +219,6 @@ impl Run<'_> {
             (derived.reason, derived.days) = (None, Days::default());
         }
         Ok(Some(held_back.note))
-    }
-
     }
 
     /// The parts to publish now, and after the tables have changed.
@@ -313,9 +313,15 @@ impl Run<'_> {
     fn find_reads(&self, export: &Export) -> Result<Vec<String>, RunError> {
         let mut readable = ReadableTables::of(self.store, self.job)?;
         let tables = std::mem::take(&mut readable.tables);
-        let mut wrong = |error| {
-            let damaged = readable.blame(&export.sql);
-            damaged.unwrap_or_else(|| RunError::Query { export: export.name.clone(), source: Box::new(error) })
+        let mut wrong = |error: SqlError| {
+            let export_name = export.name.clone();
+            if let Some(damaged) = readable.blame(&export.sql) {
+                return damaged;
+            }
+            match maker_of_unknown(self.project, self.job, &error) {
+                Some((name, job)) => RunError::NotMade { export: export_name, name, job },
+                None => RunError::Query { export: export_name, source: Box::new(error) },
+            }
         };
         let reads = tables_read(export, read_by(&tables, &export.sql).map_err(&mut wrong)?)?;
         // Reports a mistake in the query before anything is loaded.
@@ -325,17 +331,17 @@ impl Run<'_> {
     }
 }
 
+/// The UTC days of a version of a table.
+fn days_of(version: &Version) -> impl Iterator<Item = i32> {
+    version.windows.iter().flat_map(|window| window.days.keys().copied())
+}
+
 /// Days of the job's time zone for which a table holds records.
 struct HeldDays<'a> {
     job: &'a Job,
     /// Days without records, although they overlap a UTC day that has some.
     empty: HashSet<NaiveDate>,
 }
-/// The UTC days of a version of a table.
-fn days_of(version: &Version) -> impl Iterator<Item = i32> {
-    version.windows.iter().flat_map(|window| window.days.keys().copied())
-}
-
 
 impl HeldDays<'_> {
     /// Those that overlap the UTC days `utc`.
