@@ -1,11 +1,13 @@
 //! Drives a load: plans its units, has them run, and makes an edit of their results.
 
-use tidetable_store::Result;
-use tidetable_store::version::VersionEdit;
+use std::collections::BTreeMap;
 
+use tidetable_store::Result;
+use tidetable_store::version::{Sst, VersionEdit};
+
+use crate::input::plan::InputPlan;
 use crate::pass::passes;
 use crate::rebuild;
-use crate::input::plan::InputPlan;
 use crate::spec::{LoadTarget, Loaded, Loader, Progress};
 use crate::stats::{EmptyRow, LoadStats};
 use crate::unit::{Answers, LoadUnit, RunLoadUnits, bytes, split};
@@ -28,6 +30,8 @@ struct PlannedTarget<'a> {
 struct LoadedTarget<'a> {
     target: LoadTarget<'a>,
     loaded: Loaded,
+    /// The SSTs of each unit by window, if there are several units.
+    units: Vec<BTreeMap<i64, Vec<Sst>>>,
 }
 
 /// A row without cells, with the sequence number of its input.
@@ -58,21 +62,17 @@ impl<'a> Loader<'a> {
     pub fn load_by(&self, runner: &dyn RunLoadUnits) -> Result<Vec<Loaded>> {
         let mut targets = self.load_once(runner, None)?;
         for_each_or_discard(&mut targets, LoadedTarget::find_overtaken)?;
-
-        if targets.iter().any(|target| !target.loaded.overtaken.is_empty()) {
-            return self.reload_rebuilding(runner, targets);
-        }
         if let Err(error) = self.keep_overtaken_alone(runner, &mut targets) {
             discard(&targets);
             return Err(error);
         }
+
+        if targets.iter().any(|target| !target.loaded.overtaken.is_empty()) {
+            return self.reload_rebuilding(runner, targets);
+        }
         with_replaced(targets)
     }
 
-    /// Discards a first try, and loads once more with the overtaken inputs that it found as changed ones, so that their
-    /// windows are rebuilt.
-    fn reload_rebuilding(&self, runner: &dyn RunLoadUnits, first_try: Vec<LoadedTarget<'_>>) -> Result<Vec<Loaded>> {
-        discard(&first_try);
     /// Keeps those overtaken inputs whose own rows would hide cells of later inputs. An SST of the first try holds the rows
     /// of all inputs of its window, also those of new inputs, which replace cells rightly. So rows of overtaken inputs are
     /// loaded once more without the others: first together, then each alone.
@@ -123,6 +123,10 @@ impl<'a> Loader<'a> {
         overtaken
     }
 
+    /// Discards a first try, and loads once more with the overtaken inputs that it found as changed ones, so that their
+    /// windows are rebuilt.
+    fn reload_rebuilding(&self, runner: &dyn RunLoadUnits, first_try: Vec<LoadedTarget<'_>>) -> Result<Vec<Loaded>> {
+        discard(&first_try);
 
         let mut plans = Vec::new();
         for first in &first_try {
@@ -187,8 +191,11 @@ impl LoadedTarget<'_> {
         Ok(())
     }
 
-    /// Counts the cells of earlier loads that this one replaces.
+    /// Counts the cells that units replace in each other, and those of earlier loads that this one replaces.
     fn count_replaced(&mut self) -> Result<()> {
+        let between = self.target.replaced_between(&self.units)?;
+        self.loaded.stats.overwritten += between.cells;
+        self.loaded.stats.overwritten_changed += between.changed;
         self.loaded.stats.replaced = self.target.replaced(&self.loaded.edit)?;
         Ok(())
     }
@@ -241,7 +248,11 @@ fn run_and_settle<'a>(
         check_inputs(answers, &units, index)?;
         let mut loaded = collect(edit, answers, &units, index)?;
         loaded.owed = target.plan.owed_after(target.base, &loaded.edit);
-        settled.push(LoadedTarget { target, loaded });
+        let mut by_unit = Vec::new();
+        for answer in answers.of_target(&units, index).filter(|_| units.len() > 1) {
+            by_unit.push(answer?.1.ssts.clone());
+        }
+        settled.push(LoadedTarget { target, loaded, units: by_unit });
     }
     Ok(settled)
 }

@@ -13,6 +13,7 @@ use tidetable_layout::TableSpec;
 use tidetable_layout::spec::{ColumnSpec, FamilySpec, TimestampSpec};
 
 use model::{DAY, Event, File, START, World};
+use tidetable_ingest::{FileFeed, Loaded};
 
 /// A column: its qualifier, its value and whether it is at timestamp 0.
 type Column = (&'static str, &'static str, bool);
@@ -168,4 +169,28 @@ proptest! {
     ) {
         check(&columns, &events);
     }
+}
+
+/// Cells that inputs of a load replace in each other are counted alike, in however many units it runs.
+#[test]
+fn units_count_what_they_replace_in_each_other() {
+    let event = |id: u64, hour: i64, v: u64| Event { id, time: START + hour * DAY / 24, q: "a".to_owned(), v, w: None };
+    let world = World::new(true, "");
+    for (name, events) in [
+        ("1.csv", vec![event(1, 1, 1), event(1, 2, 2), event(2, 1, 3)]),
+        ("2.csv", vec![event(1, 1, 7), event(1, 2, 2), event(2, 30, 4)]),
+        ("3.csv", vec![event(1, 1, 8), event(3, 1, 5)]),
+    ] {
+        world.write(&File::of(name, &events));
+    }
+    let (storage, source, base, plan) = world.to_load();
+    let feed = FileFeed { storage: &storage, source: &source };
+    let counts = |mut loaded: Vec<Loaded>| {
+        let stats = loaded.remove(0).stats;
+        (stats.rows_read, stats.rows_accepted, stats.overwritten, stats.overwritten_changed, stats.written_over())
+    };
+    let at_once = counts(world.load_planned(&base, &plan, &feed, &|_| {}).unwrap());
+    // Three rows of two cells, of which two rows have other values.
+    assert_eq!(at_once, (8, 8, 6, 4, 6));
+    assert_eq!(counts(world.load_in_units(&base, &plan, &feed).unwrap()), at_once);
 }

@@ -1,13 +1,14 @@
 //! Cells of earlier loads that a load replaces by cells of the same row, column and timestamp.
 //!
-//! A window that is rebuilt has all its cells from one load, which counts them. Elsewhere new SSTs lie beside older
+//! A window that is rebuilt has all its cells from one load, which counts them: each unit its own, and the driver those that units
+//! replace in each other. Elsewhere new SSTs lie beside older
 //! ones, and cells of both may be equal in all but their value: the new one wins. Such cells are found by reading the
 //! older SSTs whose keys and timestamps overlap those of new ones: first the keys, and the cells if rows have equal keys.
 //! A small late file may overlap a window of any size, so no more is read than [`LEAST_READ`] or [`READ_FACTOR`] times the
 //! new bytes: beyond that, replaced cells are not counted.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, DynComparator, make_comparator};
@@ -45,11 +46,11 @@ impl LoadTarget<'_> {
         for (start, new) in edit.ssts.iter().filter(|(start, _)| !edit.rebuilt.contains(start)) {
             // Where a row lies in several windows, so may cells of one timestamp.
             let window = Some(*start).filter(|_| self.layout.rows_lie_in_one_window());
-            let new: Vec<&Sst> = new.iter().collect();
+            let new = new.iter().collect();
             let old = self.left_in(window, edit);
 
             // `verify` tells of a damaged file.
-            let counts = count(&snapshot, &old, &new, &mut may_read);
+            let counts = count(&snapshot, OldCells::OfVersion(old), new, &mut may_read);
             let counts = counts.or_else(|error| ignore_damage(error).map(|()| Counts::default()))?;
             replaced.cells += counts.cells;
             replaced.changed += counts.changed;
@@ -60,6 +61,33 @@ impl LoadTarget<'_> {
 
         self.name_inputs(&mut replaced, edit, &changed_in);
         Ok(Some(replaced).filter(|replaced| replaced.cells > 0))
+    }
+
+    /// The cells that units of one load replace in each other, which no unit can count: `units` are the SSTs of each by window, in
+    /// order. A table of the newest rows is not looked at.
+    pub(crate) fn replaced_between(&self, units: &[BTreeMap<i64, Vec<Sst>>]) -> Result<Counts> {
+        let mut counts = Counts::default();
+        if self.layout.stored().upsert || units.len() < 2 {
+            return Ok(counts);
+        }
+
+        let snapshot = Snapshot::new(self.table.clone(), Arc::new(self.base.clone()))?;
+        let written: u64 = units.iter().flat_map(BTreeMap::values).flatten().map(|sst| sst.bytes).sum();
+        let mut may_read = LEAST_READ.max(written.saturating_mul(READ_FACTOR));
+        let windows: BTreeSet<i64> = units.iter().flat_map(BTreeMap::keys).copied().collect();
+        for window in windows {
+            let mut before: Vec<&Sst> = Vec::new();
+            for ssts in units.iter().filter_map(|unit| unit.get(&window)) {
+                let new: Vec<&Sst> = ssts.iter().collect();
+                if !before.is_empty() {
+                    let between = count(&snapshot, OldCells::OfLoad(before.clone()), new, &mut may_read)?;
+                    counts.cells += between.cells;
+                    counts.changed += between.changed;
+                }
+                before.extend(ssts);
+            }
+        }
+        Ok(counts)
     }
 
     /// Names the inputs with cells in `windows`: new ones, and those of earlier loads. Growth of an input may correct its
@@ -85,31 +113,43 @@ fn has_any(starts: &[i64], windows: &BTreeSet<i64>) -> bool {
     starts.iter().any(|start| windows.contains(start))
 }
 
+/// Cells that others replace.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counts {
-    cells: u64,
+pub(crate) struct Counts {
+    pub(crate) cells: u64,
     /// Cells whose new value differs from the one that they replace.
-    changed: u64,
+    pub(crate) changed: u64,
+}
+
+/// SSTs whose cells may be replaced.
+enum OldCells<'a> {
+    /// Those of the version before the load.
+    OfVersion(Vec<&'a Sst>),
+    /// Those of earlier units of the same load, in order: they have no sequence number yet, and deletes were applied to them.
+    OfLoad(Vec<&'a Sst>),
 }
 
 /// Counts the cells of `old` that those of `new` replace. `may_read` are the bytes of `old` that may be read, from which
 /// it takes what it reads; if these do not suffice, no cells are counted.
-fn count(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst], may_read: &mut u64) -> Result<Counts> {
+fn count<'a>(snapshot: &'a Snapshot, old: OldCells<'a>, new: Vec<&'a Sst>, may_read: &mut u64) -> Result<Counts> {
     let times_decide = times_decide(snapshot.layout());
-    let overlap =
-        Overlap::new(snapshot, old, new, |old, new| new.shares_keys(old) && !(times_decide && are_apart(old, new)));
-    let Some(overlap) = overlap else { return Ok(Counts::default()) };
+    let (old, is_of_load) = match old {
+        OldCells::OfVersion(old) => (old, false),
+        OldCells::OfLoad(old) => (old, true),
+    };
+    let meet = |old: &Sst, new: &Sst| new.shares_keys(old) && !(times_decide && are_apart(old, new));
+    let Some(overlap) = Overlap::new(snapshot, &old, &new, meet) else { return Ok(Counts::default()) };
     let Some(left) = may_read.checked_sub(overlap.old.iter().map(|sst| sst.bytes).sum()) else {
         return Ok(Counts::default());
     };
     *may_read = left;
 
     let no_cells = Projection { groups: vec![None; snapshot.schema().groups.len()] };
-    if shared_rows(&overlap, &no_cells)?.next()?.is_none() {
+    if shared_rows(&overlap, is_of_load, &no_cells)?.next()?.is_none() {
         return Ok(Counts::default());
     }
 
-    let mut rows = shared_rows(&overlap, &Projection::all(snapshot.schema()))?;
+    let mut rows = shared_rows(&overlap, is_of_load, &Projection::all(snapshot.schema()))?;
     let mut counts = Counts::default();
     let mut compared: Vec<ComparedGroup> = Vec::new();
     while let Some(shared) = rows.next()? {
@@ -121,22 +161,30 @@ fn count(snapshot: &Snapshot, old: &[&Sst], new: &[&Sst], may_read: &mut u64) ->
     Ok(counts)
 }
 
-/// The rows that both sides have, with the cells of `projection`.
-fn shared_rows(overlap: &Overlap<'_>, projection: &Projection) -> Result<SharedRows> {
+/// The rows that both sides have, with the cells of `projection`; `is_of_load`: also the old ones are of the load.
+fn shared_rows(overlap: &Overlap<'_>, is_of_load: bool, projection: &Projection) -> Result<SharedRows> {
     let mut old = Vec::with_capacity(overlap.old.len());
-    for sst in &overlap.old {
-        old.push(overlap.snapshot.source(sst, &ALL_TIMES)?);
+    if is_of_load {
+        old = in_order(overlap, &overlap.old)?;
+    } else {
+        for sst in &overlap.old {
+            old.push(overlap.snapshot.source(sst, &ALL_TIMES)?);
+        }
     }
-
-    let mut new = Vec::with_capacity(overlap.new.len());
-    for (seqno, sst) in (0..).zip(&overlap.new) {
-        // They have no number yet, and deletes were applied during the load.
-        new.push(SstSource { seqno, tombstones: None, ..overlap.snapshot.source(sst, &ALL_TIMES)? });
-    }
+    let new = in_order(overlap, &overlap.new)?;
 
     let old = overlap.scan(old, projection, ScanMode::default())?;
     let new = overlap.scan(new, projection, ScanMode::default())?;
     Ok(SharedRows::new(old, new))
+}
+
+/// SSTs of a load, in order: they have no number yet, and deletes were applied during the load.
+fn in_order(overlap: &Overlap<'_>, ssts: &[&Sst]) -> Result<Vec<SstSource>> {
+    let mut sources = Vec::with_capacity(ssts.len());
+    for (seqno, sst) in (0..).zip(ssts) {
+        sources.push(SstSource { seqno, tombstones: None, ..overlap.snapshot.source(sst, &ALL_TIMES)? });
+    }
+    Ok(sources)
 }
 
 /// Rows with equal keys of a scan of old SSTs and one of new ones, found by merging the two.

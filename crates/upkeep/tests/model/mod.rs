@@ -9,7 +9,8 @@ use tempfile::TempDir;
 use tidetable_blobs::LocalBlobs;
 use tidetable_ingest::Loader;
 use tidetable_ingest::{
-    Feed, FileFeed, InputPlan, InputPlanOptions, LoadStats, LoadTarget, Loaded, Progress, RejectedRow,
+    Feed, FileFeed, InputPlan, InputPlanOptions, LoadStats, LoadTarget, LoadUnit, LoadUnitDone, Loaded, Progress,
+    RejectedRow, RunLoadUnits, TableTarget, UnitLoader,
 };
 use tidetable_layout::cell::write_cell;
 use tidetable_layout::schema::QualifierKind;
@@ -312,6 +313,33 @@ impl World {
         self.load_with(base, plan, feed, &|row| panic!("{row:?}"), on_progress)
     }
 
+    /// The same with a unit of its own for each input, as a cluster runs them.
+    pub fn load_in_units(&self, base: &Version, plan: &InputPlan, feed: &dyn Feed) -> Result<Vec<Loaded>, StoreError> {
+        let table = self.table();
+        let (on_reject, on_progress): (&(dyn Fn(&RejectedRow) + Sync), &(dyn Fn(Progress) + Sync)) =
+            (&|row| panic!("{row:?}"), &|_| {});
+        let loader = Loader {
+            feed,
+            derive: None,
+            targets: vec![LoadTarget { table: &table, layout: &self.layout, filter: None, base, plan }],
+            ids: &self.ids,
+            memory: 1 << 30,
+            temp_dir: None,
+            on_reject,
+            on_progress,
+        };
+        loader.load_by(&UnitOfEach(UnitLoader {
+            feed,
+            derive: None,
+            tables: vec![TableTarget { table: &table, layout: &self.layout, filter: None }],
+            ids: &self.ids,
+            memory: 1 << 30,
+            temp_dir: None,
+            on_reject,
+            on_progress,
+        }))
+    }
+
     fn load_with(
         &self,
         base: &Version,
@@ -482,5 +510,22 @@ fn table_spec(dated: bool) -> TableSpec {
             family("G", vec![column("w", "{w}")]),
         ],
         ..TableSpec::default()
+    }
+}
+
+/// Runs a unit for each input.
+struct UnitOfEach<'a>(UnitLoader<'a>);
+
+impl RunLoadUnits for UnitOfEach<'_> {
+    fn unit_bytes(&self, _: u64) -> Option<u64> {
+        Some(1)
+    }
+
+    fn run(&self, units: &[LoadUnit], take: &mut (dyn FnMut(usize, LoadUnitDone) + Send)) -> Result<(), StoreError> {
+        // In any order.
+        for (at, unit) in units.iter().enumerate().rev() {
+            take(at, self.0.run(unit)?);
+        }
+        Ok(())
     }
 }
