@@ -75,7 +75,39 @@ fn days_are_published_late_missing_or_failed() {
         .collect();
     assert_eq!(steps, [("readings", "T", 4), ("T", "E", 3)]);
     let text = project.ok(&["report", "j"]);
-    assert!(text.starts_with("j: there are days up to 2020-01-04; 1 day failed, 1 day missing, 1 day late."), "{text}");
+    let said = "j: there are days up to 2020-01-04; 1 day failed (2020-01-05), 1 day missing (2020-01-03), 1 day late \
+                (2020-01-02).";
+    assert!(text.starts_with(said), "{text}");
+}
+
+#[test]
+fn days_of_another_zone_are_said_to_be_so() {
+    let project = project();
+    assert!(!project.ok(&["status", "j"]).contains("UTC"));
+    let job = JOB
+        .replace("[sources.readings]", "timezone = \"Europe/Paris\"\n[sources.readings]")
+        .replace("per = \"day\"", "per = \"month\"");
+    let project = Project::new("j", &job.replace("E_{day:%Y%m%d}", "E_{month:%Y%m}"));
+    project.write("in/1.csv", "meter,ts,kwh\n1,2020-01-01T06:00:00Z,1\n1,2020-02-28T06:00:00Z,1\n");
+    project.ok(&["run", "j"]);
+
+    let report = project.ok(&["report", "j"]);
+    assert!(
+        report.starts_with(
+            "j: there are days up to 2020-02-29, none is missing, failed or late. Days are of Europe/Paris."
+        ),
+        "{report}"
+    );
+    assert!(report.contains(" 2 months (60 days) "), "{report}");
+    let status = project.ok(&["status", "j"]);
+    for what in [
+        "newest event day (UTC)",
+        "newest published day (Europe/Paris)",
+        "failed days (Europe/Paris)",
+        "owed windows (UTC)",
+    ] {
+        assert!(status.contains(what), "{what}: {status}");
+    }
 }
 
 #[test]

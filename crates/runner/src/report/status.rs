@@ -51,6 +51,8 @@ pub struct OwedOf {
 pub struct Status {
     /// The job.
     pub job: String,
+    /// Its time zone: that of the days of exports and checks.
+    pub zone: Tz,
     /// Its last run.
     pub last: Option<RunRecord>,
     /// Its outcome, `running`, or `killed`.
@@ -186,11 +188,11 @@ pub fn statuses(store: &Store, project: Option<&Project>, only: &[&str], clock: 
         collection.add_project(project);
     }
     collection.add_tables(project)?;
-    collection.add_exports()?;
-    collection.add_runs()?;
     if let Some(project) = project {
         collection.add_held_back(project, only);
     }
+    collection.add_exports()?;
+    collection.add_runs()?;
     collection.add_failures();
 
     let Collection { jobs, problems, blobs, .. } = collection;
@@ -251,8 +253,6 @@ impl Collection<'_> {
         Ok(())
     }
 
-    /// Adds the lists of exports, and notes where a Delta log tells of other files.
-    fn add_exports(&mut self) -> Result<(), RunError> {
     /// Notes derived tables of the jobs `only` (all if it is empty) that cannot be brought up to date.
     fn add_held_back(&mut self, project: &Project, only: &[&str]) {
         let jobs = project.jobs();
@@ -269,6 +269,8 @@ impl Collection<'_> {
         }
     }
 
+    /// Adds the lists of exports, and notes where a Delta log tells of other files.
+    fn add_exports(&mut self) -> Result<(), RunError> {
         for list in self.blobs.list("exports")?.iter().filter_map(|name| name.strip_suffix(".json")) {
             let list = match Published::load(self.blobs, list) {
                 Ok(list) => list,
@@ -450,6 +452,7 @@ impl JobFacts {
             owed: owed(blobs, &job, &self.tables),
             holder: if runs { holder(blobs, &job)? } else { None },
             job,
+            zone: self.tz,
             state,
             good: self.good,
             data_until: data.iter().filter_map(|of| of.until(Tz::UTC)).max(),

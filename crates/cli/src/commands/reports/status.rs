@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use chrono_tz::Tz;
 use serde_json::{Value, json};
 use tidetable_layout::time::{DAY, MINUTE, SECOND};
 use tidetable_runner::plan::{owed_notes, ranges, rows_of};
@@ -153,15 +154,21 @@ fn one(status: &Status, now: i64, args: &args::Status) -> ResultRows {
 
     let good = status.good.and_then(|good| with_age(time(good)?, good, now));
     rows.fact("last good run", json!(good));
-    rows.fact("newest event day", json!(day_with_age(status.data_until, now)));
+    // Windows and the days of tables are of UTC, those of exports and checks of the zone of the job.
+    let [utc, local] = match status.zone {
+        Tz::UTC => [String::new(), String::new()],
+        zone => [" (UTC)".to_owned(), format!(" ({zone})")],
+    };
+    rows.fact(&format!("newest event day{utc}"), json!(day_with_age(status.data_until, now)));
     if status.publishes {
-        rows.fact("newest published day", json!(day_with_age(status.published_until, now)));
+        rows.fact(&format!("newest published day{local}"), json!(day_with_age(status.published_until, now)));
     }
 
-    rows.fact("gaps", json!(days(&status.gaps)));
-    rows.fact("failed days", json!(days(&status.failed)));
-    rows.fact("sealed days", json!(days(&status.sealed)));
-    rows.fact("owed windows", json!(owed_windows(&status.owed)));
+    let of_gaps = if status.publishes { &local } else { &utc };
+    rows.fact(&format!("gaps{of_gaps}"), json!(days(&status.gaps)));
+    rows.fact(&format!("failed days{local}"), json!(days(&status.failed)));
+    rows.fact(&format!("sealed days{local}"), json!(days(&status.sealed)));
+    rows.fact(&format!("owed windows{utc}"), json!(owed_windows(&status.owed)));
     rows.fact("rejected rows of its inputs", json!(status.rejected));
 
     for pushed in &status.pushed {

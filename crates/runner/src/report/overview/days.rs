@@ -19,6 +19,8 @@ pub struct DayOf {
     pub of: String,
     /// The day, in the time zone of the job.
     pub day: NaiveDate,
+    /// What its parts cover.
+    pub per: Per,
     /// How it is.
     pub state: DayState,
     /// Rows published; of a month, those of the month.
@@ -114,6 +116,7 @@ impl Days {
             let known = self.days.entry((of.to_owned(), day)).or_insert_with(|| DayOf {
                 of: of.to_owned(),
                 day,
+                per: period.per,
                 state,
                 rows: 0,
                 rejected,

@@ -26,6 +26,8 @@ pub use rules::{RuleValue, RuleValues};
 pub struct Overview {
     /// Days by export, or by table of a job without exports; then ascending.
     pub days: Vec<DayOf>,
+    /// The time zone of these days: that of the job for exports, UTC for tables.
+    pub zone: Tz,
     /// Readable records, the oldest first.
     pub runs: Vec<RunRecord>,
     /// Values of rules, by check.
@@ -63,6 +65,7 @@ impl Overview {
         let lineage = Lineage::read(store, project)?;
         Ok(Some(Self {
             days: days::days(tz, &runs, &lists, &versions, &failures, &status.gaps),
+            zone: if lists.is_empty() { Tz::UTC } else { tz },
             rules: rules::rules(&runs),
             steps: flow::steps(&lineage, &versions, &lists, &runs),
             runs,
@@ -70,9 +73,9 @@ impl Overview {
         }))
     }
 
-    /// Days of one export or table, by state.
-    pub fn count(&self, of: &str, state: DayState) -> usize {
-        self.days.iter().filter(|day| day.of == of && day.state == state).count()
+    /// Days of one export or table that are in a state.
+    pub fn in_state<'a>(&'a self, of: &'a str, state: DayState) -> impl Iterator<Item = &'a DayOf> {
+        self.days.iter().filter(move |day| day.of == of && day.state == state)
     }
 
     /// The newest day that is published, of the export furthest behind.
