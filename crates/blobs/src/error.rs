@@ -29,15 +29,36 @@ pub enum BlobError {
     /// A file to create exists already.
     #[error("{path} exists already; nothing was overwritten")]
     Exists { path: String },
-    /// The lease on a job was lost: another run may have taken it.
-    #[error(
-        "the lease on job {job} was lost: it could not be renewed in time, and another run may have taken it; nothing more was \
-         written, and the next run continues"
-    )]
-    LeaseLost { job: String },
+    /// The lease on a job was lost: another run has taken it, or may have.
+    #[error("{}", said_of_lease(job, *is_taken))]
+    LeaseLost {
+        /// The job.
+        job: String,
+        /// Whether another run has it for certain.
+        is_taken: bool,
+    },
     /// The bucket cannot be opened: its URL, its settings or its credentials are invalid.
     #[error(transparent)]
     Open(#[from] SourceError),
+}
+
+/// What happened to the lease on `job`, what stays, and what to do.
+fn said_of_lease(job: &str, is_taken: bool) -> String {
+    let (what, next) = match is_taken {
+        true => (
+            "this run did not renew its lock in time (its machine slept, or the bucket could not be reached), and another run has taken it",
+            "The other run does the rest",
+        ),
+        false => (
+            "this run could not renew its lock in time (its machine slept, or the bucket could not be reached), and stopped before \
+             another takes it",
+            "Run it again: the next run does the rest",
+        ),
+    };
+    format!(
+        "job {job}: {what}. What was committed and published stays, and nothing was written since. {next}; `tidetable status {job}` \
+         shows it. If this comes again, raise `lease` of [root] in tidetable.toml"
+    )
 }
 
 impl BlobError {

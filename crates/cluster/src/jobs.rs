@@ -10,7 +10,7 @@ use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tidetable_runner::Stop;
-use tidetable_runner::units::{Answer, Carried, CarryError};
+use tidetable_runner::units::{Answer, Carried, CarryError, LostUnit};
 use tonic::transport::Channel;
 
 use crate::attempts::{Missing, TIMES, jobs, wait_before};
@@ -141,7 +141,7 @@ impl Call<'_> {
             };
             if times >= TIMES {
                 let missing = lock(shared).missing.len();
-                return Err(CarryError::Unanswered { missing, all: self.units.len(), times, reason });
+                return Err(CarryError::Unanswered { missing, all: self.units.len(), times, source: LostUnit(reason) });
             }
 
             // Lost units go into a job of their own.
@@ -151,7 +151,7 @@ impl Call<'_> {
                     1 => "1 unit is".to_owned(),
                     several => format!("{several} units are"),
                 };
-                (self.note)(format!("{units} sent again: {reason}"));
+                (self.note)(format!("{units} sent again: {}", LostUnit(reason).plain()));
             }
             running.push(self.job(missing, times + 1, shared, client));
         }

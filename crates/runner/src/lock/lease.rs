@@ -146,13 +146,13 @@ impl HeldLease {
     pub(super) fn check(&self) -> Result<(), BlobError> {
         let mut state = self.state();
         if state.lost {
-            return Err(BlobError::LeaseLost { job: self.job.clone() });
+            return Err(BlobError::LeaseLost { job: self.job.clone(), is_taken: true });
         }
         if state.renewed.elapsed() >= self.times.trusted() {
             if !std::mem::replace(&mut state.is_late, true) {
                 self.log_lost("it could not be renewed in time");
             }
-            return Err(BlobError::LeaseLost { job: self.job.clone() });
+            return Err(BlobError::LeaseLost { job: self.job.clone(), is_taken: false });
         }
         Ok(())
     }
@@ -296,7 +296,13 @@ mod tests {
         let second = held(second.look_at(now + 2 * TIMES.holds).unwrap());
         // It learns of it when it tries to renew.
         first.tell(Holder::default());
-        assert!(matches!(first.check(), Err(BlobError::LeaseLost { .. })));
+        let lost = first.check().unwrap_err();
+        assert!(matches!(lost, BlobError::LeaseLost { is_taken: true, .. }), "{lost:?}");
+        for part in
+            ["another run has taken it", "What was committed", "The other run does the rest", "`tidetable status j`"]
+        {
+            assert!(lost.to_string().contains(part), "{part}: {lost}");
+        }
         drop(first);
         second.check().unwrap();
         second.tell(Holder { run: "01B".to_owned(), ..Holder::default() });

@@ -26,7 +26,7 @@ pub(crate) mod tally;
 pub(crate) mod wire;
 pub(crate) mod work;
 
-pub use crate::fault::unit_failure::{CarryError, UnitFailure};
+pub use crate::fault::unit_failure::{CarryError, LostUnit, UnitFailure};
 pub use build::build;
 pub use carrier::{Carried, UnitCarrier};
 pub use wire::{Answer, Unit};
