@@ -9,6 +9,7 @@ use tidetable_runner::report::InputPlaces;
 use tidetable_runner::{UlidIds, runtime};
 use tidetable_upkeep::{RepairDone, RepairPlan, SstReport};
 
+use super::verify::findings;
 use crate::args::{Global, Output, Repair};
 use crate::commands::{project_if_any, store};
 use crate::diagnostics::print_message;
@@ -38,7 +39,7 @@ pub fn repair(global: &Global, args: &Repair) -> Result<(), CliError> {
 
     let mut out = sentences(global.output);
     match global.output {
-        Output::Table => tell(&args.table, &plan, done.as_ref(), &mut out)?,
+        Output::Table => tell(&args.table, &plan, done.as_ref(), global.verbose, &mut out)?,
         output => rows(&args.table, &plan, done.as_ref()).write(output, &mut out)?,
     }
     out.flush()?;
@@ -63,7 +64,13 @@ fn owed(plan: &RepairPlan) -> Option<String> {
     ))
 }
 
-fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut impl Write) -> Result<(), CliError> {
+fn tell(
+    table: &str,
+    plan: &RepairPlan,
+    done: Option<&RepairDone>,
+    verbose: bool,
+    out: &mut impl Write,
+) -> Result<(), CliError> {
     for error in &plan.manifests {
         writeln!(out, "{table}: {error}")?;
     }
@@ -81,7 +88,7 @@ fn tell(table: &str, plan: &RepairPlan, done: Option<&RepairDone>, out: &mut imp
     for file in &plan.lost {
         let sst = &file.sst;
         writeln!(out, "  {} of {}", sst.id, bytes(sst.bytes))?;
-        file.damage.iter().try_for_each(|error| writeln!(out, "    {error}"))?;
+        findings(&file.damage, verbose).iter().try_for_each(|line| writeln!(out, "    {line}"))?;
         let (rows, cells) = (count(sst.rows, "row"), count(sst.cells, "cell"));
         writeln!(out, "    lost     up to {rows}, {cells}, of window {}", window(plan, file))?;
         writeln!(out, "    keys     {} to {}", sst.first_key.escape_ascii(), sst.last_key.escape_ascii())?;

@@ -62,7 +62,7 @@ pub fn verify(global: &Global, args: &Verify) -> Result<(), CliError> {
         kinds.old_ssts |= report.damaged().any(|sst| sst.version < newest);
 
         match global.output {
-            Output::Table => tell(&report, &mut out)?,
+            Output::Table => tell(&report, global.verbose, &mut out)?,
             _ => add(&store, &report, &mut rows),
         }
     }
@@ -285,7 +285,7 @@ fn tell_files(files: &[OtherFile], out: &mut impl Write) -> Result<(), CliError>
     Ok(())
 }
 
-fn tell(report: &TableReport, out: &mut impl Write) -> Result<(), CliError> {
+fn tell(report: &TableReport, verbose: bool, out: &mut impl Write) -> Result<(), CliError> {
     let [_, cells, size] = sums(report.ssts.iter().map(|file| &file.sst));
     let versions = match report.versions.as_slice() {
         [] => "no version that can be read".to_owned(),
@@ -296,11 +296,23 @@ fn tell(report: &TableReport, out: &mut impl Write) -> Result<(), CliError> {
     let state = if report.is_sound() { "sound" } else { "damaged" };
     writeln!(out, "{}: {state}; {versions}, {ssts}, {}", report.table, count(cells, "cell"))?;
 
-    let others = report.manifests.iter().chain(&report.rows);
-    for error in others.chain(report.damaged().flat_map(|file| &file.damage)) {
+    for error in report.manifests.iter().chain(&report.rows) {
         writeln!(out, "  {error}")?;
     }
+    for file in report.damaged() {
+        findings(&file.damage, verbose).iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+    }
     Ok(())
+}
+
+/// The damage of a file as lines: each stripe and range of row keys may have some, so unless `verbose` the first stands for all.
+pub(super) fn findings(damage: &[StoreError], verbose: bool) -> Vec<String> {
+    match damage {
+        [first, rest @ ..] if !verbose && !rest.is_empty() => {
+            vec![format!("{first} (the first of {} findings; --verbose lists all)", damage.len())]
+        }
+        all => all.iter().map(ToString::to_string).collect(),
+    }
 }
 
 fn add(store: &Store, report: &TableReport, rows: &mut ResultRows) {
@@ -328,5 +340,24 @@ fn add(store: &Store, report: &TableReport, rows: &mut ResultRows) {
             damage.join("; "),
             "table"
         ]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_file_takes_a_line_unless_verbose() {
+        let damage = |reason| StoreError::Swapped { path: "tables/T/sst/A.sst".to_owned(), reason };
+        let all = [damage("one"), damage("two"), damage("three")];
+        let [line] = &findings(&all, false)[..] else { panic!("one line") };
+        assert!(
+            line.contains("names: one;") && line.ends_with(" (the first of 3 findings; --verbose lists all)"),
+            "{line}"
+        );
+        assert_eq!(findings(&all, true).len(), 3);
+        assert_eq!(findings(&all[..1], false), [damage("one").to_string()]);
+        assert!(findings(&[], false).is_empty());
     }
 }
