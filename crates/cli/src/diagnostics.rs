@@ -20,9 +20,27 @@ const LONGEST: usize = 1500;
 
 /// Prints an error to standard error.
 pub fn print_error(global: &Global, error: CliError) {
+    print_error_in(global, error, None);
+}
+
+/// Prints an error to standard error, with the root that it is about: the store names only paths inside.
+pub fn print_error_in(global: &Global, error: CliError, root: Option<&str>) {
     match global.log {
-        Log::Json => objects(&error, global.verbose).into_iter().for_each(log::write_object),
-        Log::Text => log::write_text(&render(error, global.verbose)),
+        Log::Json => {
+            for mut object in objects(&error, global.verbose) {
+                if let (Some(root), Some(object)) = (root, object.as_object_mut()) {
+                    object.insert("root".to_owned(), root.into());
+                }
+                log::write_object(object);
+            }
+        }
+        Log::Text => {
+            let mut text = render(error, global.verbose);
+            if let Some(root) = root {
+                text.push_str(&format!("  in the root {root}\n"));
+            }
+            log::write_text(&text);
+        }
     }
 }
 

@@ -28,13 +28,16 @@ use tidetable_source::panics::{catch, watch_panics};
 use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command, Global, Log, Output};
-use diagnostics::{print_error, refuse_usage};
+use diagnostics::{print_error_in, refuse_usage};
 use error::CliError;
 use terminal::hints;
 
 /// Libraries of HTTP clients, whose debug logs contain the headers of requests, with credentials.
 const CLIENTS: [&str; 8] =
     ["google_cloud_auth", "google_cloud_gax", "h2", "hyper", "hyper_util", "reqwest", "rustls", "tonic"];
+
+/// Folders of a root that hold the files which errors name.
+const FOLDERS: [&str; 6] = ["tables/", "exports/", "runs/", "rejected/", "locks/", "seen/"];
 
 /// Runs the command line of the process.
 pub fn main() -> ExitCode {
@@ -68,7 +71,8 @@ fn command_line() -> ExitCode {
         Err(error @ CliError::NotDue) => ExitCode::from(error.exit_code()),
         Err(error) => {
             let code = error.exit_code();
-            print_error(&cli.global, error);
+            let root = root_to_name(&cli, &error);
+            print_error_in(&cli.global, error, root.as_deref());
             ExitCode::from(code)
         }
     }
@@ -100,6 +104,23 @@ fn place_words(global: &Global, is_root_given: bool) -> Vec<String> {
         words.extend(["--root".to_owned(), root.to_string()]);
     }
     words
+}
+
+/// The root to name beside an error, if that is about files in it and does not name it. Commands with two roots say which.
+fn root_to_name(cli: &Cli, error: &CliError) -> Option<String> {
+    if matches!(cli.command, Command::Backup(_) | Command::Restore(_) | Command::Copy(_) | Command::Inspect(_)) {
+        return None;
+    }
+    let text = error.to_string();
+    let is_of_files = matches!(error, CliError::Damaged { .. } | CliError::Unsound { .. }) || names_file_inside(&text);
+    let root = is_of_files.then(|| commands::root_of(&cli.global))??;
+    (!text.contains(&root)).then_some(root)
+}
+
+/// Whether a message names a file by its path inside a root.
+fn names_file_inside(text: &str) -> bool {
+    let words = text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '('));
+    words.into_iter().any(|word| FOLDERS.iter().any(|folder| word.starts_with(folder)))
 }
 
 fn dispatch(cli: &Cli) -> Result<(), CliError> {

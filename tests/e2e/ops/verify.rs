@@ -31,6 +31,26 @@ fn verify_finds_a_flipped_bit() {
 }
 
 #[test]
+fn errors_of_files_name_the_root_once() {
+    let project = Project::smart_meters();
+    project.run_job("smart-meters");
+    let files = project.files("data/tables").into_iter().filter(|(name, _)| name.ends_with(".sst"));
+    let (name, bytes) = files.max_by_key(|(_, bytes)| bytes.len()).unwrap();
+    project.write(&name, vec![7; bytes.len()]);
+    let inside = name.strip_prefix("data/").unwrap();
+    let root = format!("in the root {}", project.path("data").display());
+
+    let told = project.fails(1, &["verify", "SENSOR"]);
+    assert_eq!(told.matches(&root).count(), 1, "{told}");
+    let told = project.fails(1, &["sql", "-c", "SELECT sum(kwh) FROM SENSOR"]);
+    assert!(told.contains(inside) && told.matches(&root).count() == 1, "{told}");
+    let told = project.fails(1, &["sql", "--log", "json", "-c", "SELECT sum(kwh) FROM SENSOR"]);
+    assert_eq!(json_lines(&told)[0]["root"], project.path("data").to_str().unwrap(), "{told}");
+    // Other errors are of no root.
+    assert!(!project.fails(2, &["sql", "-c", "SELECT nothing FROM SENSOR"]).contains("in the root"));
+}
+
+#[test]
 fn verify_refuses_an_unknown_table() {
     let project = Project::smart_meters();
     project.run_job("smart-meters");

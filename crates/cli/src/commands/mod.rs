@@ -119,6 +119,11 @@ fn project_of_store(global: &Global) -> Result<Project, CliError> {
     }
 }
 
+/// The root of the command line or of the project, as people know it; `None` if there is none.
+pub fn root_of(global: &Global) -> Option<String> {
+    project_of_store(global).ok().map(|project| project.root)
+}
+
 /// Refuses a missing root given by option: only commands that create a root take it for empty.
 pub fn named_root_is_there(global: &Global) -> Result<(), CliError> {
     match &global.root {
