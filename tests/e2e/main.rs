@@ -12,6 +12,7 @@ mod load {
     mod changed_inputs;
     mod csv {
         mod errors;
+        mod headers;
         mod nasty;
         mod records;
     }

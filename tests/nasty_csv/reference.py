@@ -170,7 +170,7 @@ def read(content, dialect, columns, newline=None, breaks=()):
         place = text.after_line(place, len(content))
         line += 1
 
-    header, names = None, [column.name for column in columns]
+    header, names, extra = None, [column.name for column in columns], 0
     while place < len(content):
         limit = text.limit(place)
         bare = text.bare_line(place, limit)
@@ -182,6 +182,7 @@ def read(content, dialect, columns, newline=None, breaks=()):
             fields, end = text.record(place, limit)
             header = content[place:end].rstrip(b"\r\n")
             names = [value.decode() for value, _ in fields]
+            extra = extra_fields(text, content, dialect, end, len(names))
         elif dialect.header and bare.removeprefix(BOM) == header:
             reading.headers += 1
             end = text.after_line(place, limit)
@@ -193,10 +194,29 @@ def read(content, dialect, columns, newline=None, breaks=()):
                     reading.open_line = line
                 reading.rejects.append(Reject(line, frozenset(["quote"]), raw))
             else:
+                behind = fields[len(names):]
+                if 0 < len(behind) <= extra and all(not value.strip(b" \t\n\x0c\r") for value, _ in behind):
+                    fields = fields[:len(names)]
                 accept(fields, raw, line, names, dialect, columns, reading)
         line += content.count(text.newline, place, end)
         place = end
     return reading
+
+
+def extra_fields(text, content, dialect, place, width):
+    """How many more fields than the header most of the first 64 records have, of equally common widths the least."""
+    widths = []
+    while place < len(content) and len(widths) < 64:
+        limit = text.limit(place)
+        bare = text.bare_line(place, limit)
+        if not bare or (dialect.comment and bare.startswith(dialect.comment)):
+            place = text.after_line(place, limit)
+            continue
+        fields, place = text.record(place, limit)
+        if fields not in (OPEN, CLOSED):
+            widths.append(len(fields))
+    usual = max(sorted(set(widths)), key=widths.count, default=0)
+    return max(0, usual - width)
 
 
 def accept(fields, raw, line, names, dialect, columns, reading):

@@ -212,7 +212,7 @@ fn encode_for_table(
 
     let (place, bytes) = ((to_read.input_seqno, index), encoded_bytes(&encoded));
     let chunk = Chunk { place, worker, bytes, encoded, units: None, windows };
-    Ok(EncodedChunk { counts, times: rows.times, notes: rows.notes, days, chunk, first_empty, owed })
+    Ok(EncodedChunk { counts, times: rows.times, notes: rows.notes.clone(), days, chunk, first_empty, owed })
 }
 
 /// Encodes the rows that a table accepts, and removes the cells that its tombstones hide.

@@ -36,5 +36,5 @@ pub use input::read::RejectedRow;
 #[doc(hidden)]
 pub use sort::order::order_events;
 pub use spec::{LoadTarget, Loaded, Loader, MIN_LOAD_MEMORY, Progress, TableTarget, UnitLoader};
-pub use stats::{EmptyRow, LoadStats, NotedRows, ReplacedCells};
+pub use stats::{EmptyRow, FirstPlace, LoadStats, NotedRows, ReplacedCells};
 pub use unit::{LoadUnit, LoadUnitDone, RunLoadUnits};

@@ -1,10 +1,14 @@
 //! Counts and times of a load.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use tidetable_source::{Counted, TextNotes};
+use tidetable_source::{Counted, EpochNotes, OddEpoch, TextNotes};
 use tidetable_store::{LargestRow, Sst};
+
+/// Undeclared keys that are kept: objects may have keys that are values.
+const MOST_NEW_KEYS: usize = 64;
 
 /// Counts and times of a load. Times are of the clock, however many cores work; what is done at the same time counts in each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,9 +55,27 @@ pub struct LoadStats {
     /// Lines equal to the header of their file, which were skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeated_headers: Option<NotedRows>,
+    /// Headers behind the first of their file with other columns, or in another order, by which reading went on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_headers: Option<NotedRows>,
     /// Records with a carriage return in an unquoted value, which stays there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bare_returns: Option<NotedRows>,
+    /// Rows with more fields than their header, which are blank. In no run record.
+    #[serde(skip)]
+    pub extra_fields: Option<NotedRows>,
+    /// Keys of JSON that are neither declared nor in the first records of their file, with the first place. In no run record.
+    #[serde(skip)]
+    pub new_keys: BTreeMap<String, FirstPlace>,
+    /// Epoch times from 1990 to 2100. In no run record, as the following.
+    #[serde(skip)]
+    pub likely_epochs: u64,
+    /// Epoch times of other years.
+    #[serde(skip)]
+    pub odd_epochs: u64,
+    /// The first of these, with its file.
+    #[serde(skip)]
+    pub first_odd_epoch: Option<(String, OddEpoch)>,
     /// NaN in float columns of Parquet, Arrow and Avro, which was taken as null.
     #[serde(skip_serializing_if = "is_zero")]
     pub nan_values: u64,
@@ -140,7 +162,15 @@ impl LoadStats {
         NotedRows::join(&mut self.several_lines, other.several_lines.clone());
         self.most_lines = self.most_lines.max(other.most_lines);
         NotedRows::join(&mut self.repeated_headers, other.repeated_headers.clone());
+        NotedRows::join(&mut self.changed_headers, other.changed_headers.clone());
         NotedRows::join(&mut self.bare_returns, other.bare_returns.clone());
+        NotedRows::join(&mut self.extra_fields, other.extra_fields.clone());
+        for (key, place) in &other.new_keys {
+            self.add_new_key(key, place.clone());
+        }
+        self.likely_epochs += other.likely_epochs;
+        self.odd_epochs += other.odd_epochs;
+        self.add_odd_epoch(other.first_odd_epoch.clone());
 
         self.rows_written += other.rows_written;
         self.cells += other.cells;
@@ -179,7 +209,36 @@ impl LoadStats {
         NotedRows::join(&mut self.several_lines, NotedRows::new(file, notes.several_lines));
         self.most_lines = self.most_lines.max(notes.most_lines);
         NotedRows::join(&mut self.repeated_headers, NotedRows::new(file, notes.repeated_headers));
+        NotedRows::join(&mut self.changed_headers, NotedRows::new(file, notes.changed_headers));
         NotedRows::join(&mut self.bare_returns, NotedRows::new(file, notes.bare_returns));
+        NotedRows::join(&mut self.extra_fields, NotedRows::new(file, notes.extra_fields));
+        for (key, line) in &notes.new_keys {
+            self.add_new_key(key, FirstPlace { file: file.to_owned(), line: *line });
+        }
+
+        let EpochNotes { likely, odd, first } = &notes.epochs;
+        self.likely_epochs += likely;
+        self.odd_epochs += odd;
+        self.add_odd_epoch(first.clone().map(|first| (file.to_owned(), first)));
+    }
+
+    /// Adds a key that is not declared; keeps the least place.
+    fn add_new_key(&mut self, key: &str, place: FirstPlace) {
+        let has_room = self.new_keys.len() < MOST_NEW_KEYS;
+        match self.new_keys.get_mut(key) {
+            Some(known) if place < *known => *known = place,
+            None if has_room => drop(self.new_keys.insert(key.to_owned(), place)),
+            _ => {}
+        }
+    }
+
+    /// Keeps the first of two odd epoch times.
+    fn add_odd_epoch(&mut self, other: Option<(String, OddEpoch)>) {
+        let Some((file, other)) = other else { return };
+        let is_first = self.first_odd_epoch.as_ref().is_none_or(|(known, odd)| (&file, other.line) < (known, odd.line));
+        if is_first {
+            self.first_odd_epoch = Some((file, other));
+        }
     }
 
     pub(crate) fn count_sst(&mut self, sst: &Sst) {
@@ -196,6 +255,15 @@ impl LoadStats {
             self.largest_row = Some(row.clone());
         }
     }
+}
+
+/// The first place of something that several inputs have.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FirstPlace {
+    /// Path of the input, the least of several.
+    pub file: String,
+    /// Line where the record starts, from 1.
+    pub line: u64,
 }
 
 /// A row of an input that has no cell in the table, because all its values are null.

@@ -21,7 +21,7 @@ mod project;
 pub mod scaffold;
 pub mod schedule;
 mod several;
-mod shell;
+
 mod size;
 pub mod workload;
 
@@ -35,5 +35,5 @@ pub use file::{
 };
 pub use project::Project;
 pub use several::several;
-pub use shell::shell_word;
 pub use size::parse_size;
+pub use tidetable_source::shell_word;

@@ -461,6 +461,7 @@ mod tests {
             first_empty: Some(EmptyRow { file: "a.csv".to_owned(), line: 2 }),
             several_lines: noted.clone(),
             repeated_headers: noted.clone(),
+            changed_headers: noted.clone(),
             bare_returns: noted,
             replaced: Some(ReplacedCells { cells: 1, changed: 1, ..ReplacedCells::default() }),
             largest_row: Some(LargestRow { key: "k".to_owned(), bytes: 1 }),

@@ -92,6 +92,20 @@ pub enum SourceError {
         /// The name in the file of which the declared one is most likely a typo.
         hint: Option<String>,
     },
+    /// A file without a header, of a source whose files have one.
+    #[error(
+        "{path}: it has no header: its first line holds values ({}); put the names of the columns before it, or read such \
+         files by a source of their own with `csv.header = false`",
+        names(first)
+    )]
+    NoHeader { path: String, first: Vec<String> },
+    /// A header inside a file that lacks a declared column.
+    #[error(
+        "{path}, line {line}: this line is a header without column {column:?}: it has {}; put the file right, or split it \
+         there; with schema = \"evolve\" the column is null below that line",
+        names(header)
+    )]
+    LaterHeader { path: String, line: u64, column: String, header: Vec<String> },
     /// A folder whose value is none of the type of its column.
     #[error("{path}: column {column:?} is named by the path: {reason}; declare another type, or rename the folder")]
     PathValue { path: String, column: String, reason: String },

@@ -84,13 +84,13 @@ pub use content_hash::ContentHash;
 pub use csv::{Counted, TextNotes};
 pub use decompress::PlainContent;
 pub use error::SourceError;
-pub use format::{Foreign, Format};
+pub use format::{Foreign, Format, shell_word};
 pub use location::{BucketUrl, Location, LocationError, Split, is_url, redacted, without_passwords};
 pub use origin::Origin;
 pub use plan::folder_values;
 pub use read::{Chunk, Growth, HeldContent, InputReader, ParsedChunk, Parser};
 pub use reader_version::ReaderVersion;
-pub use reject::{RejectReason, Rejected};
+pub use reject::{RejectReason, Rejected, shown_text};
 pub use spec::Thousands;
 pub use spec::{ColumnSpec, CsvOptions, MaxRejected, Preset, SchemaMode, SourceSpec};
 pub use storage::{
@@ -99,4 +99,4 @@ pub use storage::{
     UnreadReason, describe_request, is_http, is_missing_object, is_transient, open_object_store,
 };
 pub use text_shape::TextShape;
-pub use time::{FormatFault, TimeCounts};
+pub use time::{EpochNotes, FormatFault, OddEpoch, TimeCounts};

@@ -7,6 +7,10 @@ use crate::column_diff::ColumnDiff;
 
 /// The longest [`Rejected::raw`], in bytes: 1 MiB.
 pub(crate) const RAW_LIMIT: usize = 1 << 20;
+/// The longest text on a screen, in characters.
+const SHOWN_LIMIT: usize = 240;
+/// The shortest run of NUL bytes that is named instead of shown.
+const FEWEST_NULS: usize = 4;
 /// The longest quotation in a reason, in bytes.
 const QUOTED_LIMIT: usize = 80;
 
@@ -89,9 +93,40 @@ pub enum RejectReason {
     SkippedTime { zone: Tz, text: String },
 }
 
-/// A field for a message: lossy, truncated.
+/// A field for a message: lossy, truncated, runs of NUL bytes named.
 pub(crate) fn quoted(text: &[u8]) -> String {
-    cut(text, QUOTED_LIMIT)
+    match text.windows(FEWEST_NULS).any(|bytes| bytes.iter().all(|byte| *byte == 0)) {
+        true => cut(with_named_nuls(&String::from_utf8_lossy(text)).as_bytes(), QUOTED_LIMIT),
+        false => cut(text, QUOTED_LIMIT),
+    }
+}
+
+/// A row, or a value, for a screen: runs of NUL bytes are named, and what is longer than a few lines is cut.
+pub fn shown_text(text: &str) -> String {
+    let named = with_named_nuls(text);
+    let end = named.char_indices().nth(SHOWN_LIMIT).map_or(named.len(), |(end, _)| end);
+    match named.get(end..) {
+        None | Some("") => named,
+        Some(rest) => format!("{} .. ({} more characters)", named.get(..end).unwrap_or_default(), rest.chars().count()),
+    }
+}
+
+/// A text with `(100000 NUL bytes)` for runs of them.
+fn with_named_nuls(text: &str) -> String {
+    let mut named = String::with_capacity(text.len().min(2 * SHOWN_LIMIT));
+    let mut rest = text;
+    while let Some(at) = rest.find('\0') {
+        let (before, nuls) = rest.split_at(at);
+        let behind = nuls.trim_start_matches('\0');
+        let count = nuls.len() - behind.len();
+        named.push_str(before);
+        match count < FEWEST_NULS {
+            true => named.push_str(nuls.get(..count).unwrap_or_default()),
+            false => named.push_str(&format!("({count} NUL bytes)")),
+        }
+        rest = behind;
+    }
+    named + rest
 }
 
 /// A row for a log, from which it can be repaired: lossy, truncated at 1 MiB.
@@ -114,5 +149,20 @@ impl std::fmt::Display for Rejected {
             write!(out, ", {column}")?;
         }
         write!(out, ": {}", self.reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_nul_bytes_are_named_and_long_texts_cut() {
+        let nuls = "\0".repeat(100_000);
+        assert_eq!(shown_text(&format!("1,{nuls}")), "1,(100000 NUL bytes)");
+        assert_eq!(quoted(nuls.as_bytes()), "(100000 NUL bytes)");
+        assert_eq!((shown_text("a\0b"), quoted(b"a\0b")), ("a\0b".to_owned(), "a\0b".to_owned()));
+        let cut = shown_text(&"ä".repeat(1000));
+        assert!(cut.ends_with("ä .. (760 more characters)") && cut.chars().count() < 300, "{cut}");
     }
 }

@@ -1,6 +1,7 @@
 //! The crate through its public names.
 
 mod growth;
+mod headers;
 
 use std::io::Write;
 use std::sync::Arc;

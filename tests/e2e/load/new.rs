@@ -1,6 +1,7 @@
 //! `tidetable new` proposes jobs that load every row.
 
 mod first_look;
+mod loggers;
 mod odd_values;
 mod readings;
 mod shapes;

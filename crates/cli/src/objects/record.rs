@@ -80,6 +80,11 @@ const LOAD: &[Key] = &[
     key("several_lines", OrNull(&Object(NOTED_ROWS)), "accepted records over several lines"),
     key("most_lines", Integer, "the most lines of one of them"),
     key("repeated_headers", OrNull(&Object(NOTED_ROWS)), "lines equal to the header, which were skipped"),
+    key(
+        "changed_headers",
+        OrNull(&Object(NOTED_ROWS)),
+        "headers inside files with other columns or another order, by which reading went on",
+    ),
     key("bare_returns", OrNull(&Object(NOTED_ROWS)), "records with a carriage return that ends no line"),
     key("nan_values", Integer, "NaN in float columns of Parquet, Arrow and Avro, taken as null"),
     key("rows_written", Integer, "rows in the SSTs"),

@@ -112,7 +112,7 @@ impl Form {
         let name = identifier(name);
         if self.has_half {
             let hours = self.part(&name, 1);
-            let half = format!("case when lower({name}) like '%pm' then 12 else 0 end");
+            let half = format!("case when regexp_like({name}, '[pP][^0-9a-zA-Z]*[mM]') then 12 else 0 end");
             let mut sql = format!("3600 * (cast({hours} as bigint) % 12 + {half})");
             for (number, size) in (2..=self.parts).zip(["60 * ", ""]) {
                 // A trailing AM or PM is not of the number.
@@ -135,15 +135,16 @@ impl Form {
     }
 }
 
-/// Splits AM or PM off a time of day, as the hours to add.
+/// Splits AM or PM, also written `p. m.`, off a time of day, as the hours to add.
 fn split_half(value: &str) -> Option<(&str, i64)> {
-    let (clock, half) = value.split_at_checked(value.len().checked_sub(2)?)?;
-    let half = match half.to_ascii_lowercase().as_str() {
-        "am" => 0,
-        "pm" => 12,
+    let is_sign = |letter: char| letter == '.' || letter.is_whitespace();
+    let start = value.trim_end_matches(is_sign).strip_suffix(['m', 'M'])?.trim_end_matches(is_sign);
+    let half = match start.chars().next_back()? {
+        'a' | 'A' => 0,
+        'p' | 'P' => 12,
         _ => return None,
     };
-    Some((clock.trim_end(), half))
+    Some((start.get(..start.len() - 1)?.trim_end(), half))
 }
 
 /// A number of one or two digits that is less than `most`.
@@ -182,6 +183,7 @@ mod tests {
         assert_eq!(micros(&["01:00", "24:00"]), Some(vec![hours(1.0), hours(24.0)]));
         assert_eq!(micros(&["9:30:00.250", "9:30:01"]), Some(vec![hours(9.5) + 250_000, hours(9.5) + 1_000_000]));
         assert_eq!(micros(&["12:00 AM", "1:30 pm"]), Some(vec![0, hours(13.5)]));
+        assert_eq!(micros(&["12:00 a. m.", "1:30\u{a0}p.\u{a0}m."]), Some(vec![0, hours(13.5)]));
         assert_eq!(micros(&["18.00.00", "19.30.00"]), Some(vec![hours(18.0), hours(19.5)]));
         assert_eq!(micros(&["18.00.60"]), None);
         assert_eq!(micros(&["24:01"]), None);

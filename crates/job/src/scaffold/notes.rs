@@ -25,6 +25,7 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
     let mut notes = file_notes(draft);
     notes.extend(time_notes(draft));
     notes.extend(reject_notes(sample));
+    notes.extend(stray_notes(sample));
     notes.extend(text_notes(&sample.notes));
     notes.extend(header_notes(sample));
 
@@ -129,6 +130,23 @@ fn time_notes(draft: &Draft<'_>) -> Vec<String> {
     notes
 }
 
+/// Notes on epoch times that are likely of another unit than the others.
+fn stray_notes(sample: &Sample) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (found, column) in sample.columns.iter().zip(&sample.spec.columns) {
+        let (Some(stray), Some(unit)) = (&found.stray, &column.format) else { continue };
+        let others = if stray.count > 1 { format!(" ({} such values)", stray.count) } else { String::new() };
+        notes.push(format!(
+            "{}, line {}: '{}' is no time of 1990 to 2100 in {unit}, as the others are{others}. It is read in {unit} all the \
+             same: correct the file, or leave it out with `where`.",
+            column.name,
+            stray.line,
+            cut(&stray.first)
+        ));
+    }
+    notes
+}
+
 /// Notes on rows that will be rejected: values in a column of another type, then all other reasons.
 fn reject_notes(sample: &Sample) -> Vec<String> {
     let mut notes = Vec::new();
@@ -159,7 +177,8 @@ fn reject_notes(sample: &Sample) -> Vec<String> {
 
 /// Notes on records of an unusual form, which were read all the same.
 fn text_notes(notes: &TextNotes) -> Vec<String> {
-    let TextNotes { several_lines, most_lines, repeated_headers, bare_returns } = notes;
+    let TextNotes { several_lines, most_lines, repeated_headers, changed_headers, bare_returns, extra_fields, .. } =
+        notes;
     let mut notes = Vec::new();
     if several_lines.count > 0 {
         let Counted { count, first_line } = several_lines;
@@ -171,6 +190,18 @@ fn text_notes(notes: &TextNotes) -> Vec<String> {
     if repeated_headers.count > 0 {
         let Counted { count, first_line } = repeated_headers;
         notes.push(format!("Repeated headers, skipped: {count} (first: line {first_line})."));
+    }
+    if changed_headers.count > 0 {
+        let Counted { count, first_line } = changed_headers;
+        notes.push(format!(
+            "Headers inside the file, with columns in another order or other columns: {count} (first: line {first_line}). The rows below are read by their names."
+        ));
+    }
+    if extra_fields.count > 0 {
+        let Counted { count, first_line } = extra_fields;
+        notes.push(format!(
+            "Rows with more fields than the header, which are empty and not read: {count} (first: line {first_line})."
+        ));
     }
     if bare_returns.count > 0 {
         let Counted { count, first_line } = bare_returns;

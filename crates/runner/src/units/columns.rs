@@ -136,10 +136,11 @@ impl Feed for ColumnDiffFeed<'_> {
         give: &mut dyn FnMut(FeedPiece, u64) -> bool,
     ) -> Result<Option<FeedEnd>> {
         self.feed.read(input, cuts, &mut |piece, bytes| {
-            if let FeedPiece::Chunk { parser, .. } = &piece
-                && !parser.diff().is_empty()
-            {
-                self.others.add(self.feed.source, input, parser.diff());
+            if let FeedPiece::Chunk { parser, chunk } = &piece {
+                let diff = chunk.diff().unwrap_or(parser.diff());
+                if !diff.is_empty() {
+                    self.others.add(self.feed.source, input, diff);
+                }
             }
             give(piece, bytes)
         })

@@ -26,7 +26,7 @@ pub(crate) fn both_paths(plan: &CsvPlan, bytes: &[u8]) -> Result<Option<[Outcome
     if !plain || plan.has_odd_returns(bytes) || plan.dialect.comment.is_some() || std::str::from_utf8(bytes).is_err() {
         return Ok(None);
     }
-    let block = Block { bytes, first_line: 1, lines: memchr_iter(b'\n', bytes).count(), plain };
+    let block = Block { bytes, first_line: 1, lines: memchr_iter(b'\n', bytes).count(), plain, later_header: None };
 
     let mut by_fast = Rows::new(plan, block, true);
     by_fast.fast();

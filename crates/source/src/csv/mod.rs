@@ -3,6 +3,7 @@
 #[cfg(any(test, fuzzing))]
 mod both_paths;
 mod dialect;
+mod later_header;
 mod notes;
 mod rows;
 #[cfg(test)]
@@ -14,6 +15,7 @@ pub use both_paths::Outcome;
 #[cfg(any(test, fuzzing))]
 pub(crate) use both_paths::both_paths;
 pub(crate) use dialect::{Dialect, Scan, Seam, Span, is_separator_line, split};
+pub(crate) use later_header::{CsvHeader, LaterHeader, LaterHeaders};
 pub use notes::{Counted, TextNotes};
 pub(crate) use rows::{Block, CsvPlan, Parsed, parse};
 pub(crate) use unnamed::name_by_place;

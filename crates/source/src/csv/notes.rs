@@ -1,6 +1,10 @@
 //! Unusual records that are read all the same, and told.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use crate::time::EpochNotes;
 
 /// How many lines or records are unusual in one way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,12 +38,18 @@ impl TextNotes {
         self.several_lines.join(later.several_lines);
         self.most_lines = self.most_lines.max(later.most_lines);
         self.repeated_headers.join(later.repeated_headers);
+        self.changed_headers.join(later.changed_headers);
         self.bare_returns.join(later.bare_returns);
+        self.extra_fields.join(later.extra_fields);
+        self.epochs.add(&later.epochs);
+        for (key, line) in &later.new_keys {
+            self.new_keys.entry(key.clone()).or_insert(*line);
+        }
     }
 }
 
 /// Unusual records of a part of a text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextNotes {
     /// Accepted records over several lines, whose quoted fields have line ends.
     pub several_lines: Counted,
@@ -47,6 +57,14 @@ pub struct TextNotes {
     pub most_lines: u64,
     /// Lines equal to the header, which are skipped.
     pub repeated_headers: Counted,
+    /// Headers behind the first with other columns, or in another order: the records below them are read by them.
+    pub changed_headers: Counted,
     /// Records with a carriage return in an unquoted value, which stays there.
     pub bare_returns: Counted,
+    /// Rows with more fields than their header, which are blank and not read.
+    pub extra_fields: Counted,
+    /// Epoch times whose unit may be another one than declared.
+    pub epochs: EpochNotes,
+    /// Keys of JSON that are neither declared nor in the first records of the file, with their first lines.
+    pub new_keys: BTreeMap<String, u64>,
 }

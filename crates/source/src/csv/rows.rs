@@ -6,8 +6,8 @@ use arrow::error::ArrowError;
 use memchr::{memchr, memchr_iter, memmem};
 use tidetable_layout::FieldType;
 
-use crate::column_diff::ColumnDiff;
 use crate::csv::dialect::{Dialect, Scan, Span, split};
+use crate::csv::later_header::{CsvHeader, LaterHeader};
 use crate::csv::notes::TextNotes;
 use crate::format::BYTE_ORDER_MARK;
 use crate::reject::{RejectReason, Rejected, raw};
@@ -25,12 +25,10 @@ const MIN_ROWS: usize = 16;
 pub(crate) struct CsvPlan {
     pub dialect: Dialect,
     pub columns: Vec<ColumnPlan>,
-    /// For each field of a row the column it feeds.
-    pub steps: Vec<Option<usize>>,
-    /// The header without its line end, by which repeated ones are known; empty if there is none, or if they are rows.
-    pub header: Vec<u8>,
-    /// Why every row is rejected, if so.
-    pub refused: Option<ColumnDiff>,
+    /// The first header.
+    pub header: CsvHeader,
+    /// Fields that a row may have behind those of its header, if they are blank.
+    pub extra: usize,
 }
 
 /// Whole records of a text, as its reader cuts them off.
@@ -43,6 +41,8 @@ pub(crate) struct Block<'a> {
     pub lines: usize,
     /// Whether there is no quote among the bytes.
     pub plain: bool,
+    /// The header of the records, if it is not the first of the file.
+    pub later_header: Option<&'a LaterHeader>,
 }
 
 /// The declared columns of a block, with the rows that were rejected.
@@ -61,9 +61,9 @@ pub(crate) fn parse(plan: &CsvPlan, block: Block<'_>) -> Result<Parsed, ArrowErr
     let valid = std::str::from_utf8(block.bytes).is_ok();
     let mut rows = Rows::new(plan, block, valid);
     // Comments are a matter of record starts, invalid UTF-8 of whole rows: both are left to the general way.
-    let is_plain = block.plain && valid && plan.dialect.comment.is_none() && plan.refused.is_none();
+    let is_plain = block.plain && valid && plan.dialect.comment.is_none() && rows.header.refused.is_none();
     rows.has_odd_returns = plan.has_odd_returns(block.bytes);
-    if is_plain && !rows.has_odd_returns && !plan.may_take_header(block.bytes) {
+    if is_plain && !rows.has_odd_returns && !rows.may_take_header() {
         rows.fast();
     } else {
         rows.general();
@@ -83,22 +83,11 @@ impl CsvPlan {
         // Without a branch, so that many bytes are compared at once. A last CR belongs to the end of the last line.
         rest.iter().zip(behind).fold(0, |odd, (byte, next)| odd | u8::from((*byte == b'\r') & (*next != b'\n'))) != 0
     }
-
-    /// Whether a repeated header among `bytes` would be read as a row: none of its fields would be rejected.
-    fn may_take_header(&self, bytes: &[u8]) -> bool {
-        let mut fed = self.steps.iter().filter_map(|step| self.columns.get((*step)?));
-        !self.header.is_empty()
-            && fed.all(|column| column.kind == FieldType::Text)
-            && memmem::find(bytes, &self.header).is_some()
-    }
-
-    fn is_header(&self, record: &[u8]) -> bool {
-        !self.header.is_empty() && record.strip_prefix(BYTE_ORDER_MARK).unwrap_or(record) == self.header
-    }
 }
 
 pub(super) struct Rows<'a> {
     plan: &'a CsvPlan,
+    header: &'a CsvHeader,
     block: Block<'a>,
     valid: bool,
     columns: Vec<ColumnBuilder<'a>>,
@@ -118,6 +107,7 @@ impl<'a> Rows<'a> {
         let room = block.lines + 1;
         Self {
             plan,
+            header: block.later_header.map_or(&plan.header, |later| &later.header),
             block,
             valid,
             columns: plan.columns.iter().map(|column| ColumnBuilder::new(column, room)).collect(),
@@ -132,6 +122,21 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Whether a repeated header would be read as a row: none of its fields would be rejected.
+    fn may_take_header(&self) -> bool {
+        let CsvHeader { steps, text, .. } = self.header;
+        let mut fed = steps.iter().filter_map(|step| self.plan.columns.get((*step)?));
+        !text.is_empty()
+            && fed.all(|column| column.kind == FieldType::Text)
+            && memmem::find(self.block.bytes, text).is_some()
+    }
+
+    /// Whether a record is the header again; of the first record of a block, whether it is its later header.
+    fn is_header(&self, record: &[u8]) -> bool {
+        let text = &self.header.text;
+        !text.is_empty() && record.strip_prefix(BYTE_ORDER_MARK).unwrap_or(record) == text
+    }
+
     /// Reads rows without quotes and comments, of valid UTF-8.
     pub fn fast(&mut self) {
         let bytes = self.block.bytes;
@@ -139,7 +144,7 @@ impl<'a> Rows<'a> {
 
         let (mut at, mut most) = (0, MAX_ROWS);
         while at < bytes.len() {
-            let odd = fields.find(bytes, at, self.plan.dialect.delimiter, self.plan.steps.len(), most);
+            let odd = fields.find(bytes, at, self.plan.dialect.delimiter, self.header.steps.len(), most);
             let kept = self.columns(&fields);
             self.starts.extend((0..kept).map(|row| fields.row(row) as u32));
             self.read += kept as u64;
@@ -162,7 +167,7 @@ impl<'a> Rows<'a> {
     /// Adds the values of `fields`, column by column, up to the first row that cannot be added: how many rows those are.
     fn columns(&mut self, fields: &Fields) -> usize {
         let mut rows = fields.rows();
-        for (field, step) in self.plan.steps.iter().enumerate() {
+        for (field, step) in self.header.steps.iter().enumerate() {
             if let Some(column) = step.and_then(|step| self.columns.get_mut(step)) {
                 rows = column.push_all(fields.slices(self.block.bytes, field, rows));
             }
@@ -202,19 +207,25 @@ impl<'a> Rows<'a> {
             return;
         }
 
-        if self.plan.is_header(record) {
+        if self.is_header(record) {
             let line = self.line(start);
-            return self.notes.repeated_headers.add(line);
+            let is_later = self.block.later_header.is_some_and(|later| later.line == line);
+            let notes = &mut self.notes;
+            return if is_later { notes.changed_headers.add(line) } else { notes.repeated_headers.add(line) };
         }
 
         self.read += 1;
-        if let Some(diff) = &self.plan.refused {
+        if let Some(diff) = &self.header.refused {
             return self.reject(start, end, None, RejectReason::Columns(diff.clone()));
         }
 
         match self.fields(start, record) {
             Ok(()) => {
                 self.starts.push(start as u32);
+                if self.spans.len() > self.header.steps.len() {
+                    let line = self.line(start);
+                    self.notes.extra_fields.add(line);
+                }
                 self.note(start, record);
             }
             Err((column, reason)) => {
@@ -255,15 +266,15 @@ impl<'a> Rows<'a> {
     /// Appends the fields of a record to the columns, or says which column it is rejected for, and why.
     fn fields(&mut self, start: usize, record: &[u8]) -> Result<(), (Option<usize>, RejectReason)> {
         split(&self.plan.dialect, record, &mut self.spans, &mut self.scratch);
-        let (expected, found) = (self.plan.steps.len(), self.spans.len());
-        if expected != found {
+        let (expected, found) = (self.header.steps.len(), self.spans.len());
+        if expected != found && !self.has_blank_rest(record, expected) {
             return Err((None, RejectReason::ColumnCount { expected, found }));
         }
         if !self.valid && std::str::from_utf8(record).is_err() {
             return Err((None, RejectReason::InvalidUtf8));
         }
 
-        for (span, step) in self.spans.iter().zip(&self.plan.steps) {
+        for (span, step) in self.spans.iter().zip(&self.header.steps) {
             let Some(column) = *step else { continue };
             let Some(target) = self.columns.get_mut(column) else { continue };
             let pushed = match span.in_place().filter(|_| !self.plan.dialect.has_returns) {
@@ -279,6 +290,13 @@ impl<'a> Rows<'a> {
             pushed.map_err(|reason| (Some(column), reason))?;
         }
         Ok(())
+    }
+
+    /// Whether the fields of a record behind those of the header are blank, and may be there.
+    fn has_blank_rest(&self, record: &[u8], expected: usize) -> bool {
+        let rest = self.spans.get(expected..).unwrap_or_default();
+        let mut texts = rest.iter().map(|span| span.of(record, &self.scratch));
+        (1..=self.plan.extra).contains(&rest.len()) && texts.all(|text| text.trim_ascii().is_empty())
     }
 
     fn undo(&mut self, rows: usize) {
@@ -310,7 +328,7 @@ impl<'a> Rows<'a> {
             times += column.remarks().counts(|_| true);
         }
         let columns = self.columns.into_iter().enumerate().map(|(index, column)| {
-            let fed = self.plan.steps.contains(&Some(index));
+            let fed = self.header.steps.contains(&Some(index));
             if fed { column.finish() } else { Ok(column.all_null(rows)) }
         });
         let columns = columns.collect::<Result<_, _>>()?;

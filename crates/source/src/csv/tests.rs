@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use tidetable_layout::FieldType;
 
 use crate::csv::dialect::Dialect;
+use crate::csv::later_header::CsvHeader;
 use crate::csv::notes::{Counted, TextNotes};
 use crate::csv::rows::{Block, CsvPlan, parse};
 use crate::reader_version::ReaderVersion;
@@ -17,9 +18,8 @@ fn plan(spec: &SourceSpec, width: usize) -> CsvPlan {
     CsvPlan {
         dialect: Dialect::new(&spec.csv, ReaderVersion::CURRENT),
         columns,
-        steps,
-        header: Vec::new(),
-        refused: None,
+        header: CsvHeader { steps, ..CsvHeader::default() },
+        extra: 0,
     }
 }
 
@@ -32,15 +32,14 @@ fn text_plan(width: usize) -> CsvPlan {
     CsvPlan {
         dialect: Dialect::new(&spec.csv, ReaderVersion::CURRENT),
         columns,
-        steps: (0..width).map(Some).collect(),
-        header: Vec::new(),
-        refused: None,
+        header: CsvHeader { steps: (0..width).map(Some).collect(), ..CsvHeader::default() },
+        extra: 0,
     }
 }
 
 fn block(bytes: &[u8]) -> Block<'_> {
     let lines = memchr::memchr_iter(b'\n', bytes).count();
-    Block { bytes, first_line: 1, lines, plain: memchr::memchr(b'"', bytes).is_none() }
+    Block { bytes, first_line: 1, lines, plain: memchr::memchr(b'"', bytes).is_none(), later_header: None }
 }
 
 fn parts(parsed: Parsed) -> (Vec<ArrayRef>, Vec<u32>, Vec<Rejected>, u64) {
@@ -282,9 +281,13 @@ fn rules_of_records_are_those_of_the_reader_version() {
 
 #[test]
 fn unusual_records_are_noted() {
-    let plan = CsvPlan { header: b"a,b".to_vec(), ..text_plan(2) };
+    let mut plan = text_plan(2);
+    plan.header.text = b"a,b".to_vec();
     let parsed = parse(&plan, block(b"1,x\n\xEF\xBB\xBFa,b\r\n2,\"y\ny\ny\"\n3,z\rz\na,b\n4,\"a\nb\"\n")).unwrap();
-    let TextNotes { several_lines, most_lines, repeated_headers, bare_returns } = parsed.notes;
+    let TextNotes { several_lines, most_lines, repeated_headers, bare_returns, changed_headers, new_keys, .. } =
+        parsed.notes;
+    assert!(new_keys.is_empty());
+    assert_eq!(changed_headers, Counted::default());
     assert_eq!((several_lines, most_lines), (Counted { count: 2, first_line: 3 }, 3));
     assert_eq!(repeated_headers, Counted { count: 2, first_line: 2 });
     assert_eq!(bare_returns, Counted { count: 1, first_line: 6 });

@@ -260,7 +260,7 @@ fn not_compressed(path: String, promised: Compression, magic: Vec<u8>, from: &mu
         return SourceError::Io { path, source };
     }
     match Foreign::of(&start) {
-        Some(format) => SourceError::Foreign { path, format },
+        Some(format) => SourceError::Foreign { path, format: format.as_stored() },
         None => SourceError::NotCompressed { path, codec },
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::format::compression::Compression;
-use crate::format::{BYTE_ORDER_MARK, Format};
+use crate::format::{BYTE_ORDER_MARK, Format, conversion, operand};
 
 /// Bytes that [`Foreign::of`] looks at: a tar archive has its mark at byte 257.
 pub(crate) const LOOKED_AT: usize = 4096;
@@ -14,13 +14,15 @@ pub struct Foreign {
     /// What people call it, for messages: `bzip2`, `an Excel workbook (.xls)`.
     pub name: &'static str,
     way_on: WayOn,
+    /// Whether the stored bytes are so, whatever compression the name of the file promises.
+    is_stored: bool,
 }
 
 /// How to make a file of it that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WayOn {
-    /// A command that writes the text of the file to its standard output.
-    Command(&'static str, &'static str),
+    /// A command that writes the text of the file, or of its standard input, to its standard output.
+    Command(&'static str),
     /// A command that unpacks files of their own names.
     Unpack(&'static str),
     Say(&'static str),
@@ -30,16 +32,16 @@ use WayOn::{Command, Say, Unpack};
 
 /// Formats with a mark in their first bytes.
 const MARKS: [(&[u8], &str, WayOn); 20] = [
-    (b"\xFF\xFE", "UTF-16 text", Command("iconv -f UTF-16 -t UTF-8", "")),
-    (b"\xFE\xFF", "UTF-16 text", Command("iconv -f UTF-16 -t UTF-8", "")),
-    (b"BZh", "bzip2", Command("bzip2 -dc", "")),
-    (b"\xFD7zXZ\0", "xz", Command("xz -dc", "")),
-    (b"\x04\x22\x4D\x18", "lz4", Command("lz4 -dc", "")),
-    (b"\x1F\x9D", "compress (.Z)", Command("gzip -dc", "")),
-    (b"\x1F\x8B", "gzip inside a compressed file", Command("gzip -dc", " | gzip -dc")),
+    (b"\xFF\xFE", "UTF-16 text", Command("iconv -f UTF-16 -t UTF-8")),
+    (b"\xFE\xFF", "UTF-16 text", Command("iconv -f UTF-16 -t UTF-8")),
+    (b"BZh", "bzip2", Command("bzip2 -dc")),
+    (b"\xFD7zXZ\0", "xz", Command("xz -dc")),
+    (b"\x04\x22\x4D\x18", "lz4", Command("lz4 -dc")),
+    (b"\x1F\x9D", "compress (.Z)", Command("gzip -dc")),
+    (b"\x1F\x8B", "gzip inside a compressed file", Command("gzip -dc")),
     (b"7z\xBC\xAF\x27\x1C", "7-Zip", Unpack("7z x")),
     (b"Rar!", "RAR", Unpack("unrar x")),
-    (b"\xFF\x06\0\0sNaPpY", "snappy", Command("snzip -dc", "")),
+    (b"\xFF\x06\0\0sNaPpY", "snappy", Command("snzip -dc")),
     (b"\xD0\xCF\x11\xE0", "an Excel workbook (.xls)", Say("open it and save it as CSV")),
     (b"%PDF", "PDF", Say("ask for the data as CSV or Parquet")),
     (b"SQLite format 3\0", "an SQLite database", Say("export a table of it: sqlite3 -header -csv FILE \"SELECT ..\"")),
@@ -59,26 +61,39 @@ const ENDINGS: [&str; 10] = [".bz2", ".xz", ".lz4", ".z", ".7z", ".tar", ".tgz",
 const TAR_MARK: std::ops::Range<usize> = 257..262;
 
 impl Foreign {
+    const fn new(name: &'static str, way_on: WayOn) -> Self {
+        Self { name, way_on, is_stored: false }
+    }
+
+    /// The same, found in the stored bytes of a file.
+    pub(crate) fn as_stored(self) -> Self {
+        Self { is_stored: true, ..self }
+    }
+
     /// The format of a file that was to be read as text and begins with `bytes`; `None` for text, and for an unknown format.
     pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..LOOKED_AT).unwrap_or(bytes);
         if bytes.get(TAR_MARK) == Some(b"ustar") {
-            return Some(Self { name: "a tar archive", way_on: Unpack("tar -xf") });
+            return Some(Self::new("a tar archive", Unpack("tar -xf")));
         }
 
         if let Some((_, name, way_on)) = MARKS.iter().find(|(mark, name, _)| {
             // Headers may begin with such letters.
             bytes.starts_with(mark) && (*name != "bzip2" && *name != "ORC" || !is_text(bytes))
         }) {
-            return Some(Self { name, way_on: *way_on });
+            return Some(Self::new(name, *way_on));
         }
 
         if let Some(encoding) = utf16_without_mark(bytes) {
-            return Some(Self { name: "UTF-16 text", way_on: Command(encoding, "") });
+            return Some(Self::new("UTF-16 text", Command(encoding)));
         }
         if bytes.first() == Some(&0) {
-            let way_on = Command("tr -d '\\000' <", "");
-            return Some(Self { name: "text behind NUL bytes, as a crash of its writer leaves it", way_on });
+            if let Some(name) = length_prefixed(bytes) {
+                let way_on = Say("let it write JSON lines: `format: json`, without `compression`");
+                return Some(Self::new(name, way_on));
+            }
+            let way_on = Command("tr -d '\\000'");
+            return Some(Self::new("text behind NUL bytes, as a crash of its writer leaves it", way_on));
         }
         markup(bytes)
     }
@@ -87,7 +102,7 @@ impl Foreign {
     pub(crate) fn instead_of_json(bytes: &[u8]) -> Option<Self> {
         let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes).trim_ascii_start();
         if text.starts_with(b"[") {
-            return Some(Self { name: "one JSON array", way_on: Command("jq -c '.[]'", "") });
+            return Some(Self::new("one JSON array", Command("jq -c '.[]'")));
         }
         Self::of(bytes).filter(|foreign| foreign.name != JSON)
     }
@@ -103,7 +118,7 @@ impl Foreign {
     pub(crate) fn instead_of_parquet(bytes: &[u8]) -> Option<Self> {
         let packed = [Compression::GZIP, Compression::ZSTD].into_iter().find(|known| bytes.starts_with(known.mark));
         if let Some(Compression { name, command, .. }) = packed {
-            return Some(Self { name, way_on: Command(command, "") });
+            return Some(Self::new(name, Command(command)));
         }
         let known = Self::of(bytes).filter(|foreign| foreign.name != "Parquet");
         known.or_else(|| (!bytes.is_empty() && is_text(bytes)).then_some(TEXT))
@@ -118,28 +133,19 @@ impl Foreign {
     /// What to do with the file at `path`.
     pub(crate) fn way_on(&self, path: &str) -> String {
         match self.way_on {
-            Command(command, behind) => {
-                format!("convert it first: {command} {path}{behind} > NEW{}", ending(path))
-            }
-            Unpack(command) => format!("unpack it first: {command} {path}"),
+            Command(command) => format!("convert it first: {}", conversion(path, command, !self.is_stored)),
+            Unpack(command) => format!("unpack it first: {command} {}", operand(path)),
             Say(text) => text.to_owned(),
         }
     }
 }
 
-/// The ending of the file that a command writes.
-fn ending(path: &str) -> &'static str {
-    let lower = path.to_ascii_lowercase();
-    let plain = ENDINGS.iter().find_map(|ending| lower.strip_suffix(ending)).unwrap_or(&lower);
-    Format::of_name(plain).map_or(".csv", Format::ending)
-}
-
 const JSON: &str = "JSON";
 /// Text in a file that was to be Parquet, Arrow or Avro.
-const TEXT: Foreign = Foreign { name: "text", way_on: Say("name it .csv, set `format = \"csv\"`, or write it again") };
+const TEXT: Foreign = Foreign::new("text", Say("name it .csv, set `format = \"csv\"`, or write it again"));
 /// A workbook of Excel, which is a zip archive.
 pub(crate) const WORKBOOK: Foreign =
-    Foreign { name: "an Excel workbook (.xlsx)", way_on: Say("open it and save the sheet as CSV") };
+    Foreign::new("an Excel workbook (.xlsx)", Say("open it and save the sheet as CSV"));
 
 impl fmt::Display for Foreign {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -178,6 +184,29 @@ fn utf16_without_mark(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// What records are called that have their length before them, in four bytes with the largest first.
+///
+/// So the file exporter of the OpenTelemetry collector writes them with `format: proto` or `compression: zstd`.
+fn length_prefixed(bytes: &[u8]) -> Option<&'static str> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    let length = u32::from_be_bytes(*length) as usize;
+    // Lengths below 16 MiB begin with NUL, as does that of the second record.
+    let is_whole = rest.get(length).is_none_or(|next| *next == 0);
+    if length < 2 || !is_whole {
+        return None;
+    }
+    match rest {
+        // The first field of a batch is a message.
+        [0x0A, ..] => {
+            Some("protobuf, with a 4-byte length before each record, as OpenTelemetry's file exporter writes it")
+        }
+        [0x28, 0xB5, 0x2F, 0xFD, ..] | [b'{', ..] => {
+            Some("compressed records with a 4-byte length before each, as OpenTelemetry's file exporter writes them")
+        }
+        _ => None,
+    }
+}
+
 /// HTML, XML and JSON, which begin as no line of columns does.
 fn markup(bytes: &[u8]) -> Option<Foreign> {
     let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes).trim_ascii_start();
@@ -185,16 +214,16 @@ fn markup(bytes: &[u8]) -> Option<Foreign> {
     let is_html = ["<!doctype html", "<html", "<table", "<head", "<body", "<meta", "<div", "<style"];
     if is_html.iter().any(|tag| start.starts_with(tag)) || start.starts_with("<?xml") && start.contains("<html") {
         let way_on = Say("open it in a spreadsheet and save it as CSV");
-        return Some(Foreign { name: "HTML, as programs export it under the name of a table", way_on });
+        return Some(Foreign::new("HTML, as programs export it under the name of a table", way_on));
     }
 
     if start.starts_with("<?xml") {
-        return Some(Foreign { name: "XML", way_on: Say("convert it to CSV or Parquet") });
+        return Some(Foreign::new("XML", Say("convert it to CSV or Parquet")));
     }
 
     let inside = start.strip_prefix(['{', '[']).map(str::trim_start);
     let is_json = inside.is_some_and(|rest| rest.starts_with(['"', '{', '[']) && start.contains("\":"));
-    is_json.then_some(Foreign { name: JSON, way_on: Say("set `format = \"json\"`, or name it .jsonl") })
+    is_json.then_some(Foreign::new(JSON, Say("set `format = \"json\"`, or name it .jsonl")))
 }
 
 #[cfg(test)]
@@ -230,6 +259,11 @@ mod tests {
             (b"PAR1\x15\x04", "Parquet"),
         ] {
             assert_eq!(name(bytes), Some(wanted), "{bytes:?}");
+        }
+        let message = |body: &[u8]| [&(body.len() as u32).to_be_bytes(), body].concat();
+        for body in [&b"\x0A\x05abcde"[..], b"\x28\xB5\x2F\xFD\x24\x05"] {
+            let records = [message(body), message(body)].concat();
+            assert!(name(&records).is_some_and(|name| name.contains("4-byte length")), "{records:?}");
         }
         let foreign = Foreign::of(&little).unwrap();
         assert_eq!(foreign.way_on("a.csv"), "convert it first: iconv -f UTF-16LE -t UTF-8 a.csv > NEW.csv");

@@ -1,11 +1,15 @@
 //! Formats of files and the endings of their names: the one list of both.
 
 mod compression;
+mod convert;
 mod foreign;
+mod shell;
 
 pub(crate) use compression::Compression;
+pub(crate) use convert::{conversion, operand};
 pub use foreign::Foreign;
 pub(crate) use foreign::{LOOKED_AT, WORKBOOK};
+pub use shell::shell_word;
 
 /// The bytes that some programs put in front of UTF-8 text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -95,11 +99,9 @@ impl Format {
         name.get(..stem.len())
     }
 
-    /// Whether a name ends in `.json`, as also settings and catalogs do that lie beside data.
+    /// Whether a name ends in `.json`, as also settings and catalogs do that lie beside data. Those are not packed.
     pub(crate) fn may_be_settings(name: &str) -> bool {
-        let name = name.to_ascii_lowercase();
-        let plain = Compression::of_name(&name).and_then(|found| name.strip_suffix(found.ending)).unwrap_or(&name);
-        plain.ends_with(".json")
+        name.to_ascii_lowercase().ends_with(".json")
     }
 
     /// The name of a compressed file before it was compressed: without `.gz`, `.zst` or `.zip`, in any case. `None` for others.

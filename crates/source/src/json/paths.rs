@@ -3,7 +3,7 @@
 //! A column `a.b` is the member `a.b` of a record, or the member `b` of its object `a`. So a tree has, at each object, the keys
 //! that lead somewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Points in a name at which it is cut in every way; a name with more is only cut at all of them.
 const MOST_CUTS: usize = 10;
@@ -18,6 +18,10 @@ pub(crate) struct Paths {
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub members: Vec<Member>,
+    /// What stands before its keys in names: `at.` for the members of the object `at`.
+    pub prefix: String,
+    /// Keys that lead nowhere and are known: the first records of the file have them.
+    pub others: HashSet<Vec<u8>>,
 }
 
 /// A key that leads to columns or lists of events.
@@ -62,8 +66,17 @@ impl Paths {
         let columns = columns.enumerate().map(|(at, rest)| Tail { rest, target: Target::Column(at) });
         let lists = lists.iter().enumerate().map(|(at, rest)| Tail { rest, target: Target::List(at) });
         let mut paths = Self { nodes: vec![Node::default()] };
-        paths.fill(0, &columns.chain(lists).collect::<Vec<_>>(), 1);
+        paths.fill(0, "", &columns.chain(lists).collect::<Vec<_>>(), 1);
         paths
+    }
+
+    /// The same, where the keys of these names are known.
+    pub fn with_known(mut self, names: &[String]) -> Self {
+        for node in &mut self.nodes {
+            let keys = names.iter().filter_map(|name| name.strip_prefix(&node.prefix));
+            node.others = keys.map(|key| key.as_bytes().to_vec()).collect();
+        }
+        self
     }
 
     pub fn node(&self, node: usize) -> Option<&Node> {
@@ -74,7 +87,7 @@ impl Paths {
         self.nodes.len()
     }
 
-    fn fill(&mut self, node: usize, tails: &[Tail<'_>], depth: u8) {
+    fn fill(&mut self, node: usize, prefix: &str, tails: &[Tail<'_>], depth: u8) {
         let mut keys: BTreeMap<&str, Found<'_>> = BTreeMap::new();
         for Tail { rest, target } in tails {
             let whole = keys.entry(rest).or_default();
@@ -97,7 +110,7 @@ impl Paths {
             let inner = (!inside.is_empty()).then(|| {
                 self.nodes.push(Node::default());
                 let inner = self.nodes.len() - 1;
-                self.fill(inner, &inside, depth.saturating_add(1));
+                self.fill(inner, &format!("{prefix}{key}."), &inside, depth.saturating_add(1));
                 inner
             });
             members.push(Member {
@@ -110,6 +123,7 @@ impl Paths {
         }
         if let Some(node) = self.nodes.get_mut(node) {
             node.members = members;
+            prefix.clone_into(&mut node.prefix);
         }
     }
 }

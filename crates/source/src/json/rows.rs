@@ -3,6 +3,7 @@
 //! All of a record is read before any of its values: what is outside of a list belongs to each of its events. Records of a
 //! file mostly have the same keys in the same order, so each key is compared with the one at its place in the record before.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use arrow::array::ArrayRef;
@@ -21,6 +22,9 @@ use crate::value::{ColumnBuilder, ColumnPlan};
 
 /// Members of an object whose keys are remembered.
 const REMEMBERED: usize = 256;
+
+/// Keys of a block that are noted as new: objects may have keys that are values.
+const MOST_NEW_KEYS: usize = 64;
 
 /// How the records of one file are read.
 #[derive(Debug)]
@@ -112,6 +116,10 @@ struct Rows<'a> {
     mark: (usize, u64),
     /// The events of a batch, a line each; kept for its room.
     events: Vec<u8>,
+    /// Where the record that is read starts in the block.
+    record_start: usize,
+    /// Keys that are neither declared nor known, with their first lines.
+    new_keys: BTreeMap<String, u64>,
 }
 
 impl<'a> Rows<'a> {
@@ -129,6 +137,8 @@ impl<'a> Rows<'a> {
             nans: 0,
             mark: (0, block.first_line),
             events: Vec::new(),
+            record_start: 0,
+            new_keys: BTreeMap::new(),
         }
     }
 
@@ -138,6 +148,7 @@ impl<'a> Rows<'a> {
         let rest = bytes.get(start..).unwrap_or_default();
         let text = self.plan.dialect.body(bytes.get(start..end).unwrap_or_default());
         let record = Record { rest, length: text.len(), start, end };
+        self.record_start = start;
         if text.trim_ascii().is_empty() {
             return;
         }
@@ -192,7 +203,7 @@ impl<'a> Rows<'a> {
     fn object(&mut self, scanner: &mut Scanner<'_>, node: usize, lists: &mut Lists<'a>) -> Result<(), RejectReason> {
         let mut place = 0;
         while let Some(key) = scanner.key(place == 0).map_err(reason)? {
-            match self.member(node, place, scanner.text(&key.range), key.kind) {
+            match self.member(node, place, scanner.text(&key.range), key.kind, true) {
                 Some(member) => self.take(scanner, member, false, lists)?,
                 None => {
                     scanner.value().map_err(reason)?;
@@ -208,7 +219,7 @@ impl<'a> Rows<'a> {
         let mut place = 0;
         while scanner.element(place == 0).map_err(reason)? {
             let key = place.to_string();
-            match self.member(node, place, key.as_bytes(), Kind::Text { has_escapes: false }) {
+            match self.member(node, place, key.as_bytes(), Kind::Text { has_escapes: false }, false) {
                 Some(member) => self.take(scanner, member, false, lists)?,
                 None => {
                     scanner.value().map_err(reason)?;
@@ -219,15 +230,19 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Where the key at `place` of an object leads.
+    /// Where the key at `place` of an object leads; `is_key` unless it is the place of an element.
     #[inline]
-    fn member(&mut self, node: usize, place: usize, key: &[u8], kind: Kind) -> Option<&'a Member> {
+    fn member(&mut self, node: usize, place: usize, key: &[u8], kind: Kind, is_key: bool) -> Option<&'a Member> {
         let remembered = self.remembered.get_mut(node)?;
         if let Some(known) = remembered.get(place).filter(|known| known.key == key) {
             return known.member;
         }
         let members = &self.plan.paths.node(node)?.members;
         let plain = unescaped(key, matches!(kind, Kind::Text { has_escapes: true }))?;
+        if is_key && !self.plan.is_otel {
+            self.note_new(node, &plain);
+        }
+        let remembered = self.remembered.get_mut(node)?;
         let found = members.binary_search_by(|member| member.key.as_slice().cmp(&plain)).ok();
         let member = found.and_then(|at| members.get(at));
         if place < REMEMBERED {
@@ -237,6 +252,20 @@ impl<'a> Rows<'a> {
             }
         }
         member
+    }
+
+    /// Notes a key of the object `node` that leads nowhere, unless it is known.
+    fn note_new(&mut self, node: usize, key: &[u8]) {
+        let Some(found) = self.plan.paths.node(node) else { return };
+        let is_member = found.members.binary_search_by(|member| member.key.as_slice().cmp(key)).is_ok();
+        if is_member || found.others.contains(key) || self.new_keys.len() >= MOST_NEW_KEYS {
+            return;
+        }
+        let name = format!("{}{}", found.prefix, String::from_utf8_lossy(key));
+        if !self.new_keys.contains_key(&name) {
+            let before = self.block.bytes.get(..self.record_start).unwrap_or_default();
+            self.new_keys.insert(name, self.block.first_line + memchr_iter(b'\n', before).count() as u64);
+        }
     }
 
     /// The value of a member that leads somewhere. `is_element`: of one element of its list of events.
@@ -397,7 +426,14 @@ impl<'a> Rows<'a> {
         times.nan = self.nans;
         let columns = self.columns.into_iter().map(ColumnBuilder::finish).collect::<Result<Vec<ArrayRef>, _>>()?;
         let (starts, rejected, read) = (self.starts, self.rejected, self.read);
-        Ok(Parsed { columns, starts, rejected, read, times, notes: TextNotes::default() })
+        Ok(Parsed {
+            columns,
+            starts,
+            rejected,
+            read,
+            times,
+            notes: TextNotes { new_keys: self.new_keys, ..TextNotes::default() },
+        })
     }
 }
 

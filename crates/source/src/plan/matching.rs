@@ -4,6 +4,7 @@ use crate::column_diff::ColumnDiff;
 use crate::error::{SourceError, nearest};
 use crate::plan::path_values::{PathColumn, path_columns};
 use crate::spec::{SchemaMode, SourceSpec};
+use crate::value::ColumnBuilder;
 use crate::value::column_plan::ColumnPlan;
 
 /// The columns of a file, matched to the declared ones.
@@ -27,7 +28,7 @@ impl Matched {
 /// Matches the columns of a header to the declared ones.
 ///
 /// # Errors
-/// [`SourceError::MissingColumn`] and [`SourceError::DuplicateColumn`], where the mode of `spec` does not allow it;
+/// [`SourceError::MissingColumn`], [`SourceError::NoHeader`] and [`SourceError::DuplicateColumn`], where the mode of `spec` does not allow it;
 /// [`SourceError::PathValue`].
 pub(crate) fn match_columns(
     path: &str,
@@ -52,6 +53,9 @@ pub(crate) fn match_columns(
             // The event time cannot be null: it determines the window.
             (None, SchemaMode::Evolve) if column.name != spec.time => matched.diff.missing.push(column.name.clone()),
             (None, SchemaMode::Reject) => matched.diff.missing.push(column.name.clone()),
+            (None, _) if is_row(header, columns) => {
+                return Err(SourceError::NoHeader { path: path.to_owned(), first: header.to_vec() });
+            }
             (None, _) => {
                 return Err(SourceError::MissingColumn {
                     path: path.to_owned(),
@@ -66,4 +70,15 @@ pub(crate) fn match_columns(
     let undeclared = header.iter().filter(|name| columns.iter().all(|column| column.name != **name));
     matched.diff.extra.extend(undeclared.cloned());
     Ok(Matched { path_columns, ..matched })
+}
+
+/// Whether the names of a header are values: none is that of a column, and one is a value of a column of times.
+fn is_row(names: &[String], columns: &[ColumnPlan]) -> bool {
+    let has_name = names.iter().any(|name| columns.iter().any(|column| column.name == *name));
+    let times = columns.iter().filter(|column| column.time.is_some());
+    let is_time = |column: &ColumnPlan| {
+        let mut values = names.iter().filter(|name| !name.is_empty());
+        values.any(|name| ColumnBuilder::new(column, 1).value(name.as_bytes()).is_ok())
+    };
+    !has_name && times.into_iter().any(is_time)
 }

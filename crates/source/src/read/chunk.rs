@@ -1,11 +1,14 @@
 //! Chunks: parts of a file that any thread can parse.
 
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
 use bytes::Bytes;
 use memchr::{memchr, memchr_iter};
 
 use crate::blocks::Blocks;
-use crate::csv::Dialect;
+use crate::column_diff::ColumnDiff;
+use crate::csv::{Dialect, LaterHeader};
 
 /// Whole records of a text, a slice of a row group of a Parquet file, rows of Arrow IPC, or blocks of an Avro file.
 #[derive(Debug, Clone)]
@@ -14,6 +17,8 @@ pub struct Chunk {
     pub(crate) first_line: u64,
     pub(crate) offset: u64,
     pub(crate) body: Body,
+    /// The header of its records, if it is not the first of a CSV.
+    pub(crate) header: Option<Arc<LaterHeader>>,
 }
 
 #[derive(Debug, Clone)]
@@ -56,6 +61,11 @@ impl Chunk {
     /// Text: offset of the chunk in the text, in bytes. Else: number of rows before it.
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// How the columns of its header differ from the declared ones, if that is not the first header of the file.
+    pub fn diff(&self) -> Option<&ColumnDiff> {
+        self.header.as_ref().map(|later| &later.diff)
     }
 
     /// An upper bound of the number of rows.

@@ -11,7 +11,7 @@ use memchr::memrchr;
 use crate::blocks::{AvroBlocks, AvroPlan, BlockInput, IpcMessages};
 use crate::columnar::{ColumnarPlan, columns};
 use crate::content_hash::{ContentHash, Tally, hash_all};
-use crate::csv::{CsvPlan, Dialect, Seam};
+use crate::csv::{CsvHeader, CsvPlan, Dialect, LaterHeaders, Seam};
 use crate::decompress::Decoded;
 use crate::error::{SourceError, at_boundary};
 use crate::format::Foreign;
@@ -59,6 +59,8 @@ enum Feed {
         chunk_bytes: usize,
         carry: Vec<u8>,
         exhausted: bool,
+        /// Finds the headers behind the first, of CSV that has a header.
+        headers: Option<(Box<LaterHeaders>, SourceSpec)>,
     },
     Parquet {
         group: usize,
@@ -83,7 +85,7 @@ impl Feed {
     /// The records of a text behind its beginning.
     fn text(start: TextStart, dialect: Dialect) -> Self {
         let TextStart { bytes, buffer, exhausted, chunk_bytes, .. } = start;
-        Self::Text { bytes: Box::new(bytes), dialect, chunk_bytes, carry: buffer, exhausted }
+        Self::Text { bytes: Box::new(bytes), dialect, chunk_bytes, carry: buffer, exhausted, headers: None }
     }
 }
 
@@ -121,12 +123,16 @@ impl InputReader {
         }
         start.skip_lines(spec.csv.skip)?;
 
-        let mut header = Vec::new();
+        let mut text = Vec::new();
+        let mut headers = None;
+        let mut extra = 0;
         let matched = if !spec.csv.header {
             match_by_place(&mut start, &dialect, &columns, &mut shape)?
         } else if let Some(found) = start.header(&dialect)? {
             if reader.has_strict_records() {
-                header = found.text;
+                headers = LaterHeaders::new(&found.names, &found.text, &spec.time, &columns);
+                text = found.text;
+                extra = start.usual_width(&dialect)?.saturating_sub(found.names.len());
             }
             match_columns(&path, &found.names, spec, &columns)?
         } else {
@@ -137,10 +143,14 @@ impl InputReader {
         let Matched { steps, diff, path_columns } = matched;
         let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
         let schema = schema_of(&columns);
-        let plan = Plan::Csv(CsvPlan { dialect, columns, steps, header, refused });
-        let parser = Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns);
+        let plan = Plan::Csv(CsvPlan { dialect, columns, header: CsvHeader { steps, text, refused }, extra });
+        let parser = Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns).with_epochs(spec);
         let (next_line, offset) = (start.line, start.offset);
-        Ok(Self { next_line, offset, shape, ..Self::new(path, parser, Feed::text(start, dialect)) })
+        let mut feed = Feed::text(start, dialect);
+        if let Feed::Text { headers: of_feed, .. } = &mut feed {
+            *of_feed = headers.map(|headers| (Box::new(headers), spec.clone()));
+        }
+        Ok(Self { next_line, offset, shape, ..Self::new(path, parser, feed) })
     }
 
     /// Opens a file of JSON lines, and finds the names of its values in its first records.
@@ -177,10 +187,10 @@ impl InputReader {
 
         let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
         let schema = schema_of(&columns);
-        let paths = Paths::new(columns.iter().map(|column| column.name.as_str()), &lists);
+        let paths = Paths::new(columns.iter().map(|column| column.name.as_str()), &lists).with_known(&names.found);
         let dialect = Dialect::of_lines(rules.reader);
         let plan = Plan::Json(JsonPlan { dialect, columns, paths, lists, is_otel, refused });
-        let parser = Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns);
+        let parser = Parser::new(path.clone(), schema, plan, diff).with_path_columns(path_columns).with_epochs(spec);
         Ok(Self { offset: start.offset, shape, ..Self::new(path, parser, Feed::text(start, dialect)) })
     }
 
@@ -200,7 +210,9 @@ impl InputReader {
     ) -> Result<Self, SourceError> {
         let schema = schema_of(&columns);
         let (plan, diff, path_columns) = ParquetPlan::new(spec, file, columns)?;
-        let parser = Parser::new(path.clone(), schema, Plan::Parquet(plan), diff).with_path_columns(path_columns);
+        let parser = Parser::new(path.clone(), schema, Plan::Parquet(plan), diff)
+            .with_path_columns(path_columns)
+            .with_epochs(spec);
         let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None, stop_check };
         Ok(Self::new(path, parser, from))
     }
@@ -243,7 +255,8 @@ impl InputReader {
         let typed = schema_of(&declared);
         let (columns, diff, path_columns) =
             ColumnarPlan::new(spec, &path, schema, declared, |schema| columns(schema, None))?;
-        let parser = Parser::new(path.clone(), typed, plan(columns), diff).with_path_columns(path_columns);
+        let parser =
+            Parser::new(path.clone(), typed, plan(columns), diff).with_path_columns(path_columns).with_epochs(spec);
         Ok(Self::new(path, parser, from))
     }
 
@@ -337,7 +350,9 @@ impl InputReader {
     }
 
     fn next_text(&mut self) -> Result<Option<Chunk>, SourceError> {
-        let Feed::Text { bytes, dialect, chunk_bytes, carry, exhausted } = &mut self.from else { return Ok(None) };
+        let Feed::Text { bytes, dialect, chunk_bytes, carry, exhausted, headers } = &mut self.from else {
+            return Ok(None);
+        };
         let chunk_bytes = *chunk_bytes;
         let mut buffer = std::mem::take(carry);
         buffer.reserve((chunk_bytes + 64).saturating_sub(buffer.len()));
@@ -369,6 +384,13 @@ impl InputReader {
         }
         let inside = self.offset + 1..self.offset + end as u64;
         let end = self.cuts.iter().find(|cut| inside.contains(cut)).map_or(end, |cut| (cut - self.offset) as usize);
+        let end = match (headers, self.parser.plan()) {
+            (Some((headers, spec)), Plan::Csv(plan)) => {
+                let records = buffer.get(..end).unwrap_or_default();
+                end_before_header(headers, spec, plan, records, &self.path, self.next_line)?
+            }
+            _ => end,
+        };
 
         // The larger part stays where it is: a chunk must not keep the memory of a buffer that was read for a long quote.
         if buffer.len() - end > end {
@@ -460,7 +482,11 @@ impl InputReader {
     fn chunk(&mut self, first_line: u64, offset: u64, body: Body) -> Chunk {
         let index = self.next_index;
         self.next_index += 1;
-        Chunk { index, first_line, offset, body }
+        let header = match &self.from {
+            Feed::Text { headers: Some((headers, _)), .. } => headers.in_force.clone(),
+            _ => None,
+        };
+        Chunk { index, first_line, offset, body, header }
     }
 }
 
@@ -475,6 +501,39 @@ impl Iterator for InputReader {
         let next = at_boundary(&path, || self.advance()).transpose();
         self.ended = !matches!(next, Some(Ok(_)));
         next
+    }
+}
+
+/// Where records of one header end among `records`, which begin on `line`. A header with which they begin is in force from
+/// here on.
+///
+/// # Errors
+/// [`SourceError::LaterHeader`] and [`SourceError::DuplicateColumn`], where the mode of `spec` does not allow it.
+fn end_before_header(
+    headers: &mut LaterHeaders,
+    spec: &SourceSpec,
+    plan: &CsvPlan,
+    records: &[u8],
+    path: &str,
+    line: u64,
+) -> Result<usize, SourceError> {
+    let mut from = 0;
+    loop {
+        let rest = records.get(from..).unwrap_or_default();
+        let Some(found) = headers.find(&plan.dialect, &plan.columns, rest) else { return Ok(records.len()) };
+        let (start, end) = (from + found.place.start, from + found.place.end);
+        if start > 0 {
+            return Ok(start);
+        }
+        let matched = match_columns(path, &found.names, spec, &plan.columns);
+        let Matched { steps, diff, .. } = matched.map_err(|error| match error {
+            SourceError::MissingColumn { path, column, header, .. } => {
+                SourceError::LaterHeader { path, line, column, header }
+            }
+            error => error,
+        })?;
+        headers.go_on(found, line, steps, diff, spec.mode == SchemaMode::Reject);
+        from = end;
     }
 }
 

@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use bytes::Bytes;
+use tidetable_layout::FieldType;
 
 use crate::blocks::AvroPlan;
 use crate::column_diff::ColumnDiff;
@@ -18,7 +19,8 @@ use crate::parquet::ParquetPlan;
 use crate::plan::PathColumn;
 use crate::read::chunk::{Body, Chunk};
 use crate::reject::Rejected;
-use crate::time::TimeCounts;
+use crate::spec::SourceSpec;
+use crate::time::{EpochColumn, TimeCounts};
 use crate::value::ColumnPlan;
 
 /// Parses chunks of one file, with its columns matched to the declared ones.
@@ -29,6 +31,7 @@ pub struct Parser {
     plan: Plan,
     diff: ColumnDiff,
     path_columns: Vec<PathColumn>,
+    epochs: Vec<EpochColumn>,
 }
 
 #[derive(Debug)]
@@ -69,12 +72,19 @@ pub(crate) fn schema_of(columns: &[ColumnPlan]) -> SchemaRef {
 
 impl Parser {
     pub(crate) fn new(path: String, schema: SchemaRef, plan: Plan, diff: ColumnDiff) -> Self {
-        Self { path, schema, plan, diff, path_columns: Vec::new() }
+        Self { path, schema, plan, diff, path_columns: Vec::new(), epochs: Vec::new() }
     }
 
     /// The same, with the columns that the path of the file names.
     pub(crate) fn with_path_columns(self, path_columns: Vec<PathColumn>) -> Self {
         Self { path_columns, ..self }
+    }
+
+    /// The same, with a look at the epoch times that `spec` declares.
+    pub(crate) fn with_epochs(self, spec: &SourceSpec) -> Self {
+        let columns = spec.columns.iter().enumerate().filter(|(_, column)| column.kind == FieldType::Timestamp);
+        let epochs = columns.filter_map(|(index, column)| EpochColumn::new(index, column.format.as_deref()?));
+        Self { epochs: epochs.collect(), ..self }
     }
 
     pub(crate) fn plan(&self) -> &Plan {
@@ -102,14 +112,15 @@ impl Parser {
     }
 
     fn decode(&self, chunk: Chunk) -> Result<ParsedChunk, SourceError> {
-        let Chunk { index, first_line, body, .. } = chunk;
+        let Chunk { index, first_line, body, header, .. } = chunk;
         let parsed = match (&self.plan, body) {
             (Plan::Csv(plan), Body::Text { bytes, lines, plain }) => {
-                let parsed = csv::parse(plan, Block { bytes: &bytes, first_line, lines, plain });
+                let later_header = header.as_deref();
+                let parsed = csv::parse(plan, Block { bytes: &bytes, first_line, lines, plain, later_header });
                 columns_of_text(parsed.map_err(|source| self.arrow(source))?, bytes, first_line, plan.dialect)
             }
             (Plan::Json(plan), Body::Text { bytes, lines, plain }) => {
-                let parsed = json::parse(plan, Block { bytes: &bytes, first_line, lines, plain });
+                let parsed = json::parse(plan, Block { bytes: &bytes, first_line, lines, plain, later_header: None });
                 columns_of_text(parsed.map_err(|source| self.arrow(source))?, bytes, first_line, plan.dialect)
             }
             (Plan::Parquet(plan), Body::Parquet { group, skip, rows }) => {
@@ -125,7 +136,7 @@ impl Parser {
             }
         };
 
-        let ParsedColumns { mut columns, read: rows_read, rejected, origin, times, notes } = parsed;
+        let ParsedColumns { mut columns, read: rows_read, rejected, origin, times, mut notes } = parsed;
         let accepted = rows_read.saturating_sub(rejected.len() as u64);
         for of_path in &self.path_columns {
             if let Some(column) = columns.get_mut(of_path.index) {
@@ -137,6 +148,9 @@ impl Parser {
         let (accepted, count) = (batch.num_rows() as u64, rejected.len() as u64);
         if accepted + count != rows_read {
             return Err(SourceError::RowCount { path: self.path.clone(), read: rows_read, accepted, rejected: count });
+        }
+        for column in &self.epochs {
+            notes.epochs.add_rows(*column, &batch, &|row| origin.line(row));
         }
         Ok(ParsedChunk { index, batch, rows_read, rejected, origin, times, notes })
     }

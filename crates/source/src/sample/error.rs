@@ -1,6 +1,7 @@
 //! Why a file shows too little for a declaration of its columns.
 
 use crate::error::SourceError;
+use crate::format::conversion;
 use crate::reject::Rejected;
 
 /// Why nothing can be said of a file's columns. Each message says what to do next.
@@ -22,7 +23,8 @@ pub enum SampleError {
     OneColumn { path: String },
     /// The text has another encoding than UTF-8.
     #[error(
-        "{path}, line {line}: not UTF-8; convert the file first, as in: iconv -f {encoding} -t utf-8 {path} > NEW.csv"
+        "{path}, line {line}: not UTF-8; convert the file first, as in: {}",
+        conversion(path, &format!("iconv -f {encoding} -t utf-8"), true)
     )]
     NotUtf8 {
         path: String,
@@ -40,6 +42,16 @@ pub enum SampleError {
         /// A command that writes a file without these lines.
         command: String,
     },
+    /// Rows with more values than the header has names.
+    #[error(
+        "{path}: the header has {names} names, and line {line} has {values} values; {}",
+        if *delimiter == b',' {
+            "are commas decimal marks? Write points, or separate the columns by semicolons"
+        } else {
+            "name all columns in the header"
+        }
+    )]
+    MoreValues { path: String, names: usize, values: usize, line: u64, delimiter: u8 },
     /// Rows that do not fit the header.
     #[error("{path}, {first}; so it is with {odd} of {rows} rows: correct the file first")]
     Odd {

@@ -4,6 +4,7 @@ use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
 use crate::sample::error::SampleError;
+use crate::sample::kinds::is_like_value;
 use crate::spec::{SchemaMode, SourceSpec};
 use crate::storage::{InputFile, Storage};
 
@@ -100,10 +101,11 @@ impl Storage {
 
         let (_, first) = found.remove(base);
         let (alike, unlike): (Vec<_>, Vec<_>) = found.into_iter().partition(|(_, other)| are_alike(&first, other));
-        files.unlike.extend(unlike.into_iter().map(|(input, other)| UnlikeFile {
-            path: input.path.clone(),
-            why: format!("it has the columns {}", names(&other.spec)),
-        }));
+        files.unlike.extend(
+            unlike
+                .into_iter()
+                .map(|(input, other)| UnlikeFile { path: input.path.clone(), why: unlikeness(&first, &other) }),
+        );
         files.unlike.sort_by(|a, b| a.path.cmp(&b.path));
 
         let mut declared = first;
@@ -197,6 +199,21 @@ fn common(one: FieldType, other: FieldType) -> FieldType {
         (Int64 | UInt64, Int64 | UInt64) => Int64,
         (Int64 | UInt64 | Float64 | Decimal { .. }, Int64 | UInt64 | Float64 | Decimal { .. }) => Float64,
         _ => Text,
+    }
+}
+
+/// How a file is not like the first of the others.
+fn unlikeness(first: &Declared, other: &Declared) -> String {
+    let shares = |name: &str| first.spec.columns.iter().any(|column| column.name == name);
+    let mut columns = other.spec.columns.iter().map(|column| column.name.as_str());
+    let has_values = columns.clone().any(is_like_value) && !columns.any(shares);
+    match has_values && first.spec.csv.header {
+        true => format!(
+            "it has no header, and begins with the values {}. Put the names of the columns before them, or read it by a source \
+             of its own with `csv.header = false`",
+            names(&other.spec)
+        ),
+        false => format!("it has the columns {}", names(&other.spec)),
     }
 }
 

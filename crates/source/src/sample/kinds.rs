@@ -12,6 +12,7 @@ use crate::sample::numbers::forms::Forms;
 use crate::sample::numbers::{forms, notation};
 use crate::sample::times;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
+use crate::value::blanks::trimmed_text;
 use crate::value::notation::Notation;
 
 /// Common null markers; only used in columns that are not text.
@@ -84,4 +85,12 @@ pub(super) fn header_is_data(spec: &SourceSpec) -> bool {
     count > 0
         && !are_years
         && typed.all(|column| fits(column, &[&StringArray::from(vec![column.name.as_str()])], &spec.csv))
+}
+
+/// Whether a text is a value rather than a name: a number, or digits with the signs of times.
+pub(super) fn is_like_value(text: &str) -> bool {
+    let text = trimmed_text(text);
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let is_time = digits >= 6 && text.bytes().all(|byte| byte.is_ascii_digit() || b"-:/. TZ+".contains(&byte));
+    text.parse::<f64>().is_ok_and(f64::is_finite) || is_time
 }

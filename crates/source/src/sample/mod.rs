@@ -93,6 +93,8 @@ pub struct SampleColumn {
     pub maybe_epoch: Option<&'static str>,
     /// Values that do not fit, whose rows will be rejected.
     pub odd: Option<OddValues>,
+    /// Of epoch times: those that are not from 1990 to 2100 in the unit of the others. They are read in it all the same.
+    pub stray: Option<OddValues>,
     /// Words that are null, of a column of numbers.
     pub words: Option<NullWords>,
     /// Of text of which most values are numbers or times: the others.
@@ -167,7 +169,7 @@ impl Storage {
         let is_text = spec.format.is_none_or(Format::is_text);
         let has_header = spec.format.is_none_or(|format| format == Format::Csv) && spec.csv.header;
 
-        let mut written = self.pass(&spec, &read)?;
+        let mut written = self.pass_of_headers(&mut spec, &read)?;
         while let Some(column) = take_unreadable(&mut spec, &written) {
             left_out.push(format!("{column} (bytes that are not UTF-8)"));
             written = self.pass(&spec, &read)?;
@@ -415,7 +417,7 @@ fn refine_text(spec: &mut SourceSpec, pass: &Pass, zone: Option<Tz>) -> Vec<Samp
 
 /// Declares a column of text as it was inferred, and says what its `values` show besides.
 fn findings(column: &mut ColumnSpec, inferred: Inferred, values: &[&StringArray], pass: &Pass) -> SampleColumn {
-    let Inferred { found, odd, words, nearly, notation, count } = inferred;
+    let Inferred { found, odd, words, nearly, stray, notation, count } = inferred;
     let mut there = candidate::values(values).filter(|value| !value.is_empty());
     let unit = if found.spec.kind == FieldType::Text { numbers::unit::unit_of(there.clone()) } else { None };
     let is_number =
@@ -429,6 +431,7 @@ fn findings(column: &mut ColumnSpec, inferred: Inferred, values: &[&StringArray]
     SampleColumn {
         unit,
         odd: odd_values(&odd, values, pass),
+        stray: odd_values(&stray, values, pass),
         words: words.map(|words| null_words(&words, count)),
         nearly,
         ambiguous_comma: comma.map(str::to_owned),

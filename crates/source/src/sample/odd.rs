@@ -73,6 +73,8 @@ pub(super) struct Inferred {
     pub words: Option<Words>,
     /// Of text that is nearly numbers or times: the rows of what is not.
     pub nearly: Option<Nearly>,
+    /// The rows of integers that are no times from 1990 to 2100 in the unit of the others.
+    pub stray: Vec<SampledRow>,
     /// How its numbers are written, and how they might be.
     pub notation: notation::Found,
     /// How many values are neither empty nor markers.
@@ -93,9 +95,26 @@ pub(super) fn infer_most(name: &str, column: &[&StringArray], csv: &CsvOptions, 
     let strict = infer(name, column, csv, notation.notation, zone);
     let is_text = strict.spec.kind == FieldType::Text;
     let maybe_time = strict.spec.kind == FieldType::Int64 && times::named_so(name);
-    let inferred = Inferred { found: strict, odd: Vec::new(), words: None, nearly: None, notation, count: texts.len() };
+    let inferred = Inferred {
+        found: strict,
+        odd: Vec::new(),
+        words: None,
+        nearly: None,
+        stray: Vec::new(),
+        notation,
+        count: texts.len(),
+    };
     if !is_text && !maybe_time {
         return inferred;
+    }
+
+    if maybe_time && let Some((unit, odd)) = times::odd_epochs(texts) {
+        let stray = there.rows_of(&odd);
+        let rest = without(column, &stray);
+        let found = infer(name, &rest.iter().collect::<Vec<_>>(), csv, notation.notation, zone);
+        if found.spec.format.as_deref() == Some(unit) {
+            return Inferred { found, stray, ..inferred };
+        }
     }
 
     if is_text

@@ -1,19 +1,23 @@
 //! One pass over the sample of a file, by a declaration.
 
 use arrow::array::RecordBatch;
+use tidetable_layout::FieldType;
 
 use crate::csv::TextNotes;
 use crate::error::SourceError;
 use crate::format::Format;
 use crate::origin::Origin;
 use crate::reject::{RejectReason, Rejected};
-use crate::spec::SourceSpec;
+use crate::spec::{ColumnSpec, SchemaMode, SourceSpec};
 use crate::storage::{InputFile, Storage};
 
 /// Stored bytes of a file that are sampled.
 const SAMPLE_BYTES: u64 = 32 << 20;
 /// Rows that are sampled, of all files together.
 const SAMPLE_ROWS: u64 = 1_000_000;
+
+/// Passes that add columns: each adds many, unless keys are values.
+const PASSES: usize = 8;
 
 /// The result of one pass over the files.
 #[derive(Default)]
@@ -28,6 +32,8 @@ pub(super) struct Pass {
     pub(super) first: Option<Rejected>,
     pub(super) notes: TextNotes,
     pub(super) whole: bool,
+    /// Undeclared columns of headers inside the files, and of JSON keys behind the first records.
+    pub(super) added: Vec<String>,
 }
 
 impl Storage {
@@ -42,6 +48,22 @@ impl Storage {
             pass.whole &= self.pass_file(spec, input, share, &mut pass)?;
         }
         Ok(pass)
+    }
+
+    /// As [`Self::pass`], of files that may have headers inside of them, or JSON keys behind the first records: columns that
+    /// only these have are declared, too, and null elsewhere.
+    pub(super) fn pass_of_headers(&self, spec: &mut SourceSpec, inputs: &[InputFile]) -> Result<Pass, SourceError> {
+        for _ in 0..PASSES {
+            match self.pass(spec, inputs) {
+                Err(SourceError::LaterHeader { .. }) if spec.mode == SchemaMode::Freeze => {}
+                Ok(pass) if !pass.added.is_empty() => {
+                    spec.columns.extend(pass.added.into_iter().map(|name| ColumnSpec::new(name, FieldType::Text)));
+                }
+                done => return done,
+            }
+            spec.mode = SchemaMode::Evolve;
+        }
+        self.pass(spec, inputs)
     }
 
     /// Adds the beginning of a file, one of `share`; whether that is all of it.
@@ -59,11 +81,22 @@ impl Storage {
             || pass.rows == before
         {
             let Some(chunk) = reader.next() else { return Ok(true) };
-            let parsed = parser.parse(chunk?)?;
+            let chunk = chunk?;
+            for name in chunk.diff().into_iter().flat_map(|diff| &diff.extra) {
+                if !pass.added.contains(name) {
+                    pass.added.push(name.clone());
+                }
+            }
+            let parsed = parser.parse(chunk)?;
             pass.rows += parsed.rows_read;
             pass.repeated += parsed.times.repeated;
             pass.rejected += parsed.rejected.len() as u64;
             pass.more_lines += parsed.rejected.iter().map(|row| row.lines.saturating_sub(1)).sum::<u64>();
+            for key in parsed.notes.new_keys.keys() {
+                if !pass.added.contains(key) {
+                    pass.added.push(key.clone());
+                }
+            }
             pass.notes.add(&parsed.notes);
 
             // An encoding error is reported before other rejects.

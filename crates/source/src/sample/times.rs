@@ -8,7 +8,7 @@ use tidetable_layout::FieldType;
 use tidetable_layout::time::DAY;
 
 use crate::reader_version::ReaderVersion;
-use crate::sample::candidate::{Candidate, fits, misfits, values};
+use crate::sample::candidate::{Candidate, at_most, fits, misfits, values};
 use crate::sample::formats;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 use crate::value::ColumnBuilder;
@@ -30,6 +30,9 @@ const EPOCHS: [(&str, i64, i64); 4] = [
     ("us", 631_152_000_000_000, 4_102_444_800_000_000),
     ("ns", 631_152_000_000_000_000, 4_102_444_800_000_000_000),
 ];
+
+/// Fewest integers of which one may be no epoch time, and so many for each further one.
+const ENOUGH_EPOCHS: usize = 100;
 
 /// Words in the names of columns that hold the days of a spreadsheet.
 const SPREADSHEET: [&str; 10] =
@@ -57,6 +60,21 @@ pub(super) fn of_integers(name: &str, ranges: &[(i64, i64)]) -> Option<Candidate
     }
     let plain = Candidate::plain(ColumnSpec::new(name, FieldType::Int64));
     Some(Candidate { maybe_epoch: Some(*unit), ..plain })
+}
+
+/// The unit of integers of which all but one in a hundred count from the epoch, and the indices of the others, which may be of
+/// another unit, or 0.
+pub(super) fn odd_epochs(texts: &[&str]) -> Option<(&'static str, Vec<usize>)> {
+    if texts.len() < ENOUGH_EPOCHS {
+        return None;
+    }
+    let numbers: Option<Vec<i64>> = texts.iter().map(|text| text.parse().ok()).collect();
+    let numbers = numbers?;
+    EPOCHS.iter().find_map(|(unit, low, high)| {
+        let odd = numbers.iter().enumerate().filter(|(_, number)| !(*low..*high).contains(*number));
+        let odd = at_most(odd.map(|(at, _)| at), numbers.len() / ENOUGH_EPOCHS)?;
+        (!odd.is_empty()).then_some((*unit, odd))
+    })
 }
 
 /// Numbers with a fraction that count from the epoch, or days of a spreadsheet, where the name says that they are times.

@@ -130,7 +130,10 @@ pub(super) enum Item {
     Day,
     Hour,
     Hour12,
+    /// AM or PM, in any case, also with points and blanks as in Spanish: `p. m.`.
     Half,
+    /// Blanks before [`Item::Half`], of which there is at least one; no-break and thin ones count.
+    Blanks,
     Minute,
     Second,
     /// So many digits of a fraction, whose point is an item of its own.
@@ -175,6 +178,10 @@ pub(super) fn compile(text: &str) -> Result<Vec<Item>, FormatFault> {
     let mut rest = text;
     while let Some(at) = rest.find('%') {
         items.extend(rest.bytes().take(at).map(Item::Literal));
+        if matches!(rest.as_bytes().get(at + 1), Some(b'p' | b'P')) {
+            let is_blank = items.pop_if(|item| *item == Item::Literal(b' ')).is_some();
+            items.extend(is_blank.then_some(Item::Blanks));
+        }
         rest = rest.get(at + 1..).unwrap_or_default();
         // A width, a point or a colon belongs to the letter after it.
         let letter = rest.find(|c: char| !matches!(c, '.' | ':' | '-' | '0'..='9')).ok_or(FormatFault::Unfinished)?;
@@ -312,6 +319,10 @@ impl Reading<'_> {
                 let hour = number(&mut self.rest, 1, 2)?;
                 self.civil.hour = Some(hour).filter(|hour| (1..=12).contains(hour))?;
             }
+            Item::Blanks => {
+                let after = without_blanks(self.rest);
+                self.rest = Some(after).filter(|after| after.len() < self.rest.len())?;
+            }
             Item::Half => self.half = Some(self.is_afternoon()?),
             Item::Minute => self.civil.minute = number(&mut self.rest, 1, 2)?,
             Item::Second => self.civil.second = number(&mut self.rest, 1, 2)?,
@@ -343,14 +354,18 @@ impl Reading<'_> {
         Some(())
     }
 
-    /// Takes AM or PM, in any case; whether it is the latter.
+    /// Takes AM or PM, as [`Item::Half`] says; whether it is the latter.
     fn is_afternoon(&mut self) -> Option<bool> {
-        let (letters, after) = self.rest.split_at_checked(2)?;
-        let afternoon = letters.eq_ignore_ascii_case(b"pm");
-        if !afternoon && !letters.eq_ignore_ascii_case(b"am") {
-            return None;
-        }
-        self.rest = after;
+        let (first, after) = self.rest.split_first()?;
+        let afternoon = match first.to_ascii_lowercase() {
+            b'p' => true,
+            b'a' => false,
+            _ => return None,
+        };
+
+        let after = without_blanks(after.strip_prefix(b".").unwrap_or(after));
+        let (_, after) = after.split_first().filter(|(letter, _)| letter.eq_ignore_ascii_case(&b'm'))?;
+        self.rest = after.strip_prefix(b".").unwrap_or(after);
         Some(afternoon)
     }
 
@@ -430,4 +445,14 @@ fn zone_offset(rest: &mut &[u8]) -> Option<i32> {
     }
     let minutes = if rest.first().is_some_and(u8::is_ascii_digit) { number(rest, 2, 2)? } else { 0 };
     (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60).cast_signed())
+}
+
+/// A text without the blanks at its start, of any kind.
+fn without_blanks(text: &[u8]) -> &[u8] {
+    const BLANKS: [&[u8]; 4] = [b" ", b"\xC2\xA0", b"\xE2\x80\xAF", b"\xE2\x80\x89"];
+    let mut rest = text;
+    while let Some(after) = BLANKS.iter().find_map(|blank| rest.strip_prefix(*blank)) {
+        rest = after;
+    }
+    rest
 }

@@ -2,6 +2,7 @@
 //! lookups of zones are cached (`zone`). Times are microseconds since the epoch, in UTC.
 
 mod civil;
+mod epochs;
 mod fixed;
 mod format;
 mod month_names;
@@ -22,6 +23,8 @@ use zone::ZoneCache;
 use crate::number;
 use crate::number::Exact;
 
+pub(crate) use epochs::EpochColumn;
+pub use epochs::{EpochNotes, OddEpoch};
 pub use format::FormatFault;
 pub(crate) use format::Unit;
 pub use stamp::TimeCounts;

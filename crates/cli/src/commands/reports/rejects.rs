@@ -8,7 +8,7 @@ use serde_json::json;
 use tidetable_ingest::RejectedRow;
 use tidetable_job::Project;
 use tidetable_runner::record::{InputState, RunRecord, Runs, rejected_rows};
-use tidetable_source::{Format, is_url};
+use tidetable_source::{Format, is_url, shown_text};
 use tidetable_store::Store;
 
 use crate::args::{Global, Output, Rejects};
@@ -160,6 +160,7 @@ fn table(
     let mut shown = ResultRows::new(&["file", "line", "table", "column", "reason", "raw"]).below(&["reason", "raw"]);
     let limit = if limit == 0 { usize::MAX } else { limit };
     for RejectedRow { file, table, line, column, reason, raw } in rows.iter().take(limit) {
+        let raw = if output == Output::Table { shown_text(raw) } else { raw.clone() };
         shown.push(row![file, line, table, column, reason, raw]);
     }
     shown.write(output, out)?;

@@ -13,6 +13,7 @@ use tidetable_runner::plan::ranges;
 use tidetable_runner::record::{
     CheckRecord, ExportRecord, InputState, LoadRecord, Outcome, PartState, RunRecord, RunRequest, Severity,
 };
+use tidetable_source::shown_text;
 use tidetable_store::LargestRow;
 
 use crate::args::{Global, Output};
@@ -461,7 +462,7 @@ fn rejected(report: &RunReport, out: &mut impl Write) -> Result<(), CliError> {
     for RejectedRow { file, table, line, column, reason, raw } in &report.rejected {
         let table = table.as_ref().filter(|_| several).map(|table| format!(" not for {table}:")).unwrap_or_default();
         let column = column.as_ref().map(|column| format!(" {column}:")).unwrap_or_default();
-        writeln!(out, "  {file}:{line}:{table}{column} {reason}: {}", raw.escape_debug())?;
+        writeln!(out, "  {file}:{line}:{table}{column} {reason}: {}", shown_text(raw).escape_debug())?;
     }
     Ok(())
 }

@@ -11,4 +11,5 @@ pub(crate) mod push;
 pub(crate) mod tables;
 pub(crate) mod unfinished;
 pub(crate) mod unread;
+mod value_notes;
 pub(crate) mod without;

@@ -32,6 +32,7 @@ use crate::run::stages::unread::{
     folder_notes, former_inputs, future_note, hidden_versions_notes, lost_rows_notes, occur, replaced_before_notes,
     replaced_notes, rowless_notes, split_groups_notes, unmatched_notes, unread_notes, withdrawn_note,
 };
+use crate::run::stages::value_notes::{epoch_notes, new_key_notes};
 use crate::units::compact::CarriedMerges;
 
 /// What the attempts of a load share.
@@ -220,6 +221,8 @@ impl Run<'_> {
         self.note_all(record, rowless_notes(&pending));
         self.note_all(record, lost_rows_notes(&before, &pending));
         self.note_all(record, reading_notes(&pending));
+        self.note_all(record, epoch_notes(&pending));
+        self.note_all(record, new_key_notes(&mut pending, self.seen));
         self.note_all(record, future_note(&pending, (self.options.clock)()));
         self.note_all(record, idle);
         self.note_loads(record, &pending);
@@ -651,6 +654,16 @@ fn reading_notes(loads: &[Pending]) -> Vec<String> {
         }
         if let Some(NotedRows { count, file, line }) = noted(|stats| stats.repeated_headers.as_ref()) {
             notes.push(format!("source {source}: repeated headers, skipped: {count} (first: {file}, line {line})"));
+        }
+        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.changed_headers.as_ref()) {
+            notes.push(format!(
+                "source {source}: headers inside files, with columns in another order or other columns: {count} (first: {file}, line {line}); the rows below are read by their names"
+            ));
+        }
+        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.extra_fields.as_ref()) {
+            notes.push(format!(
+                "source {source}: rows with more fields than the header, which are empty and not read: {count} (first: {file}, line {line})"
+            ));
         }
         if let Some(NotedRows { count, file, line }) = noted(|stats| stats.bare_returns.as_ref()) {
             notes.push(format!(

@@ -14,6 +14,7 @@ use crate::format::{BYTE_ORDER_MARK, Foreign};
 use crate::reader_version::ReaderVersion;
 use crate::sample::error::SampleError;
 use crate::sample::head::preamble::{HeadRecord, HeaderLine, declared_delimiter, header_line};
+use crate::sample::kinds::is_like_value;
 use crate::spec::CsvOptions;
 
 /// Bytes that are sampled, and lines of them.
@@ -64,6 +65,9 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>, delimiter: Option<u8>
     let (csv, header) = match start {
         Start::Header { csv, names } => (csv, names),
         Start::Preamble { line } => return Err(preamble::error(path, line, &bytes)),
+        Start::MoreValues { names, values, line, delimiter } => {
+            return Err(SampleError::MoreValues { path: path.to_owned(), names, values, line, delimiter });
+        }
         Start::OneColumn => return Err(SampleError::OneColumn { path: path.to_owned() }),
     };
     let names: Result<Vec<_>, _> = header.into_iter().map(String::from_utf8).collect();
@@ -93,6 +97,8 @@ enum Start {
     Header { csv: CsvOptions, names: Vec<Vec<u8>> },
     /// Other lines than those of the table, whose header is on `line`, from 1.
     Preamble { line: u64 },
+    /// Names of columns, and more values than names on `line`.
+    MoreValues { names: usize, values: usize, line: u64, delimiter: u8 },
     /// No delimiter separates columns.
     OneColumn,
 }
@@ -115,6 +121,9 @@ fn start(bytes: &[u8], whole: bool, comment: Option<u8>, declared: Option<u8>) -
         // Of equals the first.
         .reduce(|best, next| if (next.0, next.1) > (best.0, best.1) { next } else { best });
     if best.is_none_or(|(share, ..)| share < FEW_ALIKE) {
+        if let Some(start) = dialects.iter().find_map(|(csv, records)| short_header(csv, records)) {
+            return start;
+        }
         // The delimiter that gives the most lines one number of fields: a header has no decimal commas, as its values may.
         let preambles = dialects.iter().filter_map(|(_, records)| header_line(records));
         let preamble = preambles.reduce(|best, next| if next.records > best.records { next } else { best });
@@ -125,6 +134,28 @@ fn start(bytes: &[u8], whole: bool, comment: Option<u8>, declared: Option<u8>) -
     let Some((_, _, csv, records)) = best else { return Start::OneColumn };
     let names = records.first().map(|record| record.fields.clone()).unwrap_or_default();
     Start::Header { csv: csv.clone(), names }
+}
+
+/// What a file is whose header has fewer names than its rows have fields; `None` for others.
+fn short_header(csv: &CsvOptions, records: &[HeadRecord]) -> Option<Start> {
+    let [header, first, ..] = records else { return None };
+    if header_line(records)?.line != first.line {
+        return None;
+    }
+    let (names, values) = (header.fields.len(), first.fields.len());
+    let is_value = |field: &Vec<u8>| is_like_value(&String::from_utf8_lossy(field));
+    let is_blank = |field: &Vec<u8>| field.trim_ascii().is_empty();
+    let has_names = !header.fields.iter().any(|name| is_blank(name) || is_value(name));
+    if !has_names || !(2..values).contains(&names) || names * 2 < values || !first.fields.iter().any(is_value) {
+        return None;
+    }
+
+    let rests = records.iter().filter_map(|record| record.fields.get(names..));
+    let are_blank = rests.clone().filter(|rest| rest.iter().all(is_blank)).count();
+    Some(match are_blank * 10 >= records.len() * 9 {
+        true => Start::Header { csv: csv.clone(), names: header.fields.clone() },
+        false => Start::MoreValues { names, values, line: first.line, delimiter: csv.delimiter },
+    })
 }
 
 /// The quote and the escape of a file with this delimiter, and its first records.

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use memchr::memchr_iter;
 
 use crate::csv::is_separator_line;
-use crate::format::Compression;
+use crate::format::conversion;
 use crate::sample::error::SampleError;
 
 /// The share of records (percent) that must have one number of fields, so that those before them are a preamble.
@@ -70,13 +70,9 @@ pub(in crate::sample) fn is_toa5(bytes: &[u8], line: u64) -> bool {
 
 /// The error for a file whose header is on `line`.
 pub(in crate::sample) fn error(path: &str, line: u64, bytes: &[u8]) -> SampleError {
-    let unpack = Compression::of_name(&path.to_ascii_lowercase()).map(|compression| compression.command);
     let is_toa5 = is_toa5(bytes, line);
     let cut = if is_toa5 { "sed -e 1d -e 3,4d".to_owned() } else { format!("tail -n +{line}") };
-    let command = match unpack {
-        Some(unpack) => format!("{unpack} {path} | {cut} > NEW.csv"),
-        None => format!("{cut} {path} > NEW.csv"),
-    };
+    let command = conversion(path, &cut, true);
     let what = if is_toa5 { ", as in all files of TOA5, with units on lines 3 and 4" } else { "" };
     SampleError::Preamble { path: path.to_owned(), line, what, command }
 }
