@@ -2,7 +2,6 @@
 
 use std::io;
 
-use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use object_store::Error as StoreError;
 use parquet::errors::ParquetError;
@@ -196,7 +195,7 @@ pub enum SourceError {
     Arrow { path: String, source: ArrowError },
     /// A Parquet column whose type has no way to the declared one.
     #[error("{path}: column {column:?} is {found}, which does not become {wanted}; declare another type")]
-    ColumnType { path: String, column: String, found: DataType, wanted: FieldType },
+    ColumnType { path: String, column: String, found: String, wanted: FieldType },
     /// A time format that cannot be read with.
     #[error("column {column:?}: format {format:?}: {fault}")]
     TimeFormat { column: String, format: String, fault: FormatFault },

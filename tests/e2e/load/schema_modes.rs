@@ -157,7 +157,7 @@ fn evolving_source_reads_missing_columns_as_null() {
     assert!(project.fails(1, &["run", "j"]).contains("no column \"ts\""));
     std::fs::remove_file(project.path("in/h.csv")).unwrap();
     wrong_type(&project);
-    assert!(project.fails(1, &["run", "j"]).contains("column \"meter\" is Boolean"));
+    assert!(project.fails(1, &["run", "j"]).contains("column \"meter\" is bool"));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn rejecting_source_rejects_the_rows_of_a_file() {
         "in/d.csv has other columns than declared: it has also extra",
         "in/e.parquet has other columns than declared: it lacks note",
         "in/f.parquet has other columns than declared: it has also site",
-        "in/g.parquet has other columns than declared: it has in another type meter (Boolean)",
+        "in/g.parquet has other columns than declared: it has in another type meter (bool)",
     ] {
         assert!(told.contains(part), "{told}");
     }

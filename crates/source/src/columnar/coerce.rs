@@ -10,6 +10,7 @@ use tidetable_layout::FieldType;
 
 use crate::columnar::coerced::{Coerced, Fault, cast, lost};
 use crate::columnar::columns::FileColumn;
+use crate::columnar::json_text::texts;
 use crate::columnar::{numbers, times};
 use crate::reject::RejectReason;
 use crate::time::TimeRule;
@@ -45,6 +46,10 @@ pub(super) enum Coercion {
     Hex,
     /// 16 bytes as the five groups of a UUID.
     Uuid,
+    /// Lists and maps as JSON.
+    Json,
+    /// Values of several types, each read as its text is.
+    Union,
     Nulls,
 }
 
@@ -85,6 +90,13 @@ impl Coercion {
             (D::Timestamp(unit, None), F::Timestamp) => Self::Local(*unit),
             (D::Date32 | D::Date64, F::Date) => Self::Cast,
             (D::Date32 | D::Date64, F::Timestamp) => Self::Days,
+
+            (D::Time32(_) | D::Time64(_), F::Text) => Self::Cast,
+            (D::Duration(_), F::Int64 | F::UInt64 | F::Float64 | F::Decimal { .. } | F::Text) => {
+                Self::of_type(&D::Int64, column)?
+            }
+            (D::List(_) | D::LargeList(_) | D::FixedSizeList(..) | D::Map(..), F::Text) => Self::Json,
+            (D::Union(..), _) => Self::Union,
             _ => return None,
         })
     }
@@ -111,6 +123,10 @@ impl Coercion {
 
     /// The column in its declared type. Numbers that equal a null marker are null.
     pub fn apply(self, array: &ArrayRef, column: &ColumnPlan) -> Result<Coerced, ArrowError> {
+        let array = &match array.data_type() {
+            DataType::Duration(_) => cast(array, &DataType::Int64)?,
+            _ => Arc::clone(array),
+        };
         let coerced = self.typed(array, column)?;
         match self {
             Self::Cast | Self::Float | Self::FloatToDecimal | Self::IntegerToFloat | Self::Written
@@ -163,6 +179,8 @@ impl Coercion {
             }
             Self::Hex => fixed_bytes(array, column, write_hex),
             Self::Uuid => fixed_bytes(array, column, write_uuid),
+            Self::Json => Ok(Coerced::new(texts(array)?, Vec::new())),
+            Self::Union => alternatives(array, column),
 
             Self::Instant(unit) => times::timestamps(array, column, unit, false),
             Self::Local(unit) => times::timestamps(array, column, unit, true),
@@ -171,6 +189,17 @@ impl Coercion {
             Self::EpochFloat => times::float_epochs(array, column),
         }
     }
+}
+
+/// Values of several types, each read as a field with its text is. NaN is null, or a fault where the source says so.
+fn alternatives(array: &ArrayRef, column: &ColumnPlan) -> Result<Coerced, ArrowError> {
+    let text = texts(array)?;
+    let text = text.as_string::<i32>();
+    let has_nans = matches!(column.kind, FieldType::Float64 | FieldType::Decimal { .. }) && !column.rejects_nan;
+    let is_nan = |row: usize| has_nans && text.value(row) == "NaN";
+    let nans = (0..text.len()).filter(|row| text.is_valid(*row) && is_nan(*row)).map(|row| row as u32).collect();
+    let value = |row: usize| (text.is_valid(row) && !is_nan(row)).then(|| text.value(row).as_bytes());
+    Ok(Coerced { nans, ..read_fields(column, text.len(), value)? })
 }
 
 /// Numbers and flags as Arrow writes them, read as the declared type.

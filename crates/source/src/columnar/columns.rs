@@ -10,6 +10,7 @@ use arrow::error::ArrowError;
 use parquet::basic::{LogicalType, Type};
 use parquet::schema::types::SchemaDescriptor;
 
+use crate::columnar::json_text::texts;
 use crate::spec::SourceSpec;
 
 const UUID: &str = "arrow.uuid";
@@ -119,6 +120,9 @@ pub(super) fn values(batch: &RecordBatch, path: &[String]) -> Result<Option<Arra
         array = if parent.nulls().is_none() {
             Arc::clone(child)
         } else {
+            // A union has no nulls of its own.
+            let child =
+                &if matches!(child.data_type(), DataType::Union(..)) { texts(child)? } else { Arc::clone(child) };
             let nulls = NullBuffer::union(parent.nulls(), child.logical_nulls().as_ref());
             make_array(child.to_data().into_builder().nulls(nulls).build()?)
         };

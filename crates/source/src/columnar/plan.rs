@@ -12,6 +12,7 @@ use crate::column_diff::ColumnDiff;
 use crate::columnar::coerce::Coercion;
 use crate::columnar::columns::{self, FileColumn};
 use crate::columnar::explode::{Exploded, Lists};
+use crate::columnar::type_words::type_words;
 use crate::error::SourceError;
 use crate::origin::row_text;
 use crate::plan::{Matched, PathColumn, match_columns};
@@ -109,6 +110,10 @@ impl ColumnarPlan {
         let found = columns::declarable(&events, find(&events), spec);
         let header: Vec<String> = found.iter().map(|column| column.name.clone()).collect();
         let Matched { steps, mut diff, path_columns } = match_columns(path, &header, spec, &columns)?;
+        if spec.mode != SchemaMode::Reject {
+            // A column without values is told when a file has some.
+            diff.extra.retain(|name| !found.iter().any(|column| column.name == *name && column.data_type.is_null()));
+        }
 
         let mut sources = Vec::with_capacity(columns.len());
         for (index, column) in columns.iter().enumerate() {
@@ -120,11 +125,11 @@ impl ColumnarPlan {
             let coercion = Coercion::choose(found, column);
             if coercion.is_none() {
                 if spec.mode != SchemaMode::Reject {
-                    let (found, wanted) = (found.data_type.clone(), column.kind);
+                    let (found, wanted) = (type_words(&found.data_type), column.kind);
                     let (path, column) = (path.to_owned(), column.name.clone());
                     return Err(SourceError::ColumnType { path, column, found, wanted });
                 }
-                diff.unlike.push((column.name.clone(), found.data_type.to_string()));
+                diff.unlike.push((column.name.clone(), type_words(&found.data_type)));
             }
             sources.push(coercion.map(|coercion| ColumnSource { column: found.clone(), coercion }));
         }

@@ -4,6 +4,7 @@ use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
 use crate::sample::error::SampleError;
+use crate::sample::footer::{TypedColumns, UnusualType};
 use crate::sample::kinds::is_like_value;
 use crate::spec::{SchemaMode, SourceSpec};
 use crate::storage::{InputFile, Storage};
@@ -50,6 +51,8 @@ pub(super) struct Declared {
     pub path_columns: Vec<String>,
     /// Columns without a name, which are called by their place.
     pub unnamed: Vec<String>,
+    /// Columns whose type no job file has, by name.
+    pub unusual: Vec<(String, UnusualType)>,
 }
 
 /// Files that one declaration reads, and that declaration.
@@ -63,7 +66,13 @@ pub(super) struct Kin {
 impl Declared {
     /// The declaration of a file without notes on its encoding, its path and its names.
     pub fn new(spec: SourceSpec, left_out: Vec<String>) -> Self {
-        Self { spec, left_out, encoding: "latin1", path_columns: Vec::new(), unnamed: Vec::new() }
+        Self { spec, left_out, encoding: "latin1", path_columns: Vec::new(), unnamed: Vec::new(), unusual: Vec::new() }
+    }
+
+    /// The declaration of a file that has columns with their types.
+    pub fn typed(spec: SourceSpec, typed: TypedColumns) -> Self {
+        let TypedColumns { columns, left_out, unusual } = typed;
+        Self { unusual, ..Self::new(SourceSpec { columns, ..spec }, left_out) }
     }
 }
 

@@ -1,31 +1,96 @@
 //! The columns of a file that has them with their types.
 
-use arrow::datatypes::{DataType, Fields, Schema};
+use arrow::datatypes::{DataType, Fields, Schema, UnionFields};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
-use crate::columnar::FileColumn;
+use crate::columnar::{FileColumn, type_words, unit_words};
+use crate::sample::times::named_so;
 use crate::spec::ColumnSpec;
 
-/// The columns that can be read, and the names of the others with their types.
-pub(super) fn columns(found: &[FileColumn], zone: Option<Tz>) -> (Vec<ColumnSpec>, Vec<String>) {
-    let (mut columns, mut left_out) = (Vec::new(), Vec::new());
+/// A type of columns of a file that no job file has, such as a duration or a map.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusualType {
+    /// What it is called, such as `map of text`.
+    pub words: String,
+    /// What its values are read as, such as `text in JSON`.
+    pub read_as: String,
+    /// Whether a value consists of others, so that it identifies nothing.
+    pub is_nested: bool,
+}
+
+/// The columns as a job file declares them.
+#[derive(Debug, Default)]
+pub(super) struct TypedColumns {
+    pub columns: Vec<ColumnSpec>,
+    /// The names of columns that cannot be read, with their types.
+    pub left_out: Vec<String>,
+    /// Columns whose type no job file has, by name.
+    pub unusual: Vec<(String, UnusualType)>,
+}
+
+/// The columns that can be read, and those that cannot.
+pub(super) fn columns(found: &[FileColumn], zone: Option<Tz>) -> TypedColumns {
+    let mut typed = TypedColumns::default();
     for column in found {
         match kind(&column.data_type) {
             Some(kind) => {
                 let local = matches!(column.data_type, DataType::Timestamp(_, None));
                 let timezone = zone.filter(|_| local);
-                columns.push(ColumnSpec { timezone, ..ColumnSpec::new(column.name.clone(), kind) });
+                typed.columns.push(ColumnSpec { timezone, ..ColumnSpec::new(column.name.clone(), kind) });
+                typed.unusual.extend(read_as(&column.data_type, kind).map(|read| (column.name.clone(), read)));
             }
-            None => left_out.push(named(column)),
+            None if column.data_type.is_null() => {
+                typed.left_out.push(format!("{} (it has no value yet: declare its type)", column.name));
+            }
+            None => typed.left_out.push(format!("{} ({})", column.name, type_words(&column.data_type))),
         }
     }
-    (columns, left_out)
+    typed
 }
 
-/// The lists whose elements are most likely events: the first list of structs, and that inside of it.
+/// How a type is read that no job file has; `None` for others, and for times of day.
+fn read_as(from: &DataType, kind: FieldType) -> Option<UnusualType> {
+    let is_nested = matches!(from, DataType::Map(..) | DataType::List(_) | DataType::LargeList(_))
+        || matches!(from, DataType::FixedSizeList(..));
+    let read_as = match from {
+        DataType::Duration(unit) => format!("the number of {}", unit_words(*unit)),
+        DataType::Union(..) => kind.to_string(),
+        _ if is_nested => "text in JSON".to_owned(),
+        _ => return None,
+    };
+    Some(UnusualType { words: type_words(from), read_as, is_nested })
+}
+
+/// The lists whose elements are most likely events: the first list of structs, and that inside of it; or the lists of
+/// single values beside one of times.
 pub(super) fn likely_lists(schema: &Schema) -> Vec<String> {
-    first_list(schema.fields(), "").into_iter().collect()
+    match first_list(schema.fields(), "") {
+        Some(list) => vec![list],
+        None => lists_of_one_time(schema.fields(), "").unwrap_or_default(),
+    }
+}
+
+/// The paths of lists that lie side by side, one of them of times; `prefix` leads to `fields`.
+fn lists_of_one_time(fields: &Fields, prefix: &str) -> Option<Vec<String>> {
+    let mut lists = Vec::new();
+    let mut has_time = false;
+    for field in fields {
+        let (DataType::List(item) | DataType::LargeList(item)) = field.data_type() else { continue };
+        if kind(item.data_type()).is_some() {
+            lists.push(format!("{prefix}{}", field.name()));
+            let is_number = item.data_type().is_integer() || matches!(item.data_type(), DataType::Float64);
+            has_time |= matches!(item.data_type(), DataType::Timestamp(..)) || is_number && named_so(field.name());
+        }
+    }
+    if has_time && lists.len() > 1 {
+        return Some(lists);
+    }
+
+    fields.iter().find_map(|field| match field.data_type() {
+        DataType::Struct(children) => lists_of_one_time(children, &format!("{prefix}{}.", field.name())),
+        _ => None,
+    })
 }
 
 /// The path of the first list of structs in `fields`, and inside of its elements; `prefix` leads to them.
@@ -41,16 +106,6 @@ fn first_list(fields: &Fields, prefix: &str) -> Option<String> {
             _ => None,
         }
     })
-}
-
-/// A column with its type. The type of what is nested is long, so it is only named.
-pub(super) fn named(column: &FileColumn) -> String {
-    let kind = match &column.data_type {
-        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) | DataType::ListView(_) => "List",
-        DataType::Map(..) => "Map",
-        other => return format!("{} ({other})", column.name),
-    };
-    format!("{} ({kind})", column.name)
 }
 
 fn kind(from: &DataType) -> Option<FieldType> {
@@ -74,6 +129,36 @@ fn kind(from: &DataType) -> Option<FieldType> {
         D::Boolean => FieldType::Bool,
         D::Timestamp(..) => FieldType::Timestamp,
         D::Date32 | D::Date64 => FieldType::Date,
+        D::Time32(_) | D::Time64(_) => FieldType::Text,
+        D::Duration(_) => FieldType::Int64,
+        D::List(item) | D::LargeList(item) | D::FixedSizeList(item, _) => flat_text(item.data_type())?,
+        D::Map(entries, _) => match entries.data_type() {
+            D::Struct(fields) => flat_text(fields.get(1)?.data_type())?,
+            _ => return None,
+        },
+        D::Union(fields, _) => of_union(fields),
         _ => return None,
     })
+}
+
+/// Text, for lists and maps of single values: what has structs inside is more than a column.
+fn flat_text(item: &DataType) -> Option<FieldType> {
+    (!item.is_nested() || matches!(item, DataType::Union(..))).then_some(FieldType::Text)
+}
+
+/// The type that holds all alternatives of a union; null is one that any type has.
+fn of_union(fields: &UnionFields) -> FieldType {
+    let types = fields.iter().map(|(_, field)| field.data_type()).filter(|other| !other.is_null());
+    let mut kinds: Vec<Option<FieldType>> = types.map(kind).collect();
+    kinds.dedup();
+    let are = |fits: fn(FieldType) -> bool| kinds.iter().all(|kind| kind.is_some_and(fits));
+    match kinds.as_slice() {
+        // Times of one type in two units have no common format.
+        [Some(only)] if !matches!(only, FieldType::Timestamp | FieldType::Date) => *only,
+        _ if are(|kind| matches!(kind, FieldType::Int64 | FieldType::UInt64)) => FieldType::Int64,
+        _ if are(|kind| matches!(kind, FieldType::Int64 | FieldType::UInt64 | FieldType::Float64)) => {
+            FieldType::Float64
+        }
+        _ => FieldType::Text,
+    }
 }

@@ -42,6 +42,7 @@ use crate::value::blanks::trimmed_text;
 
 pub use error::SampleError;
 pub use files::{SampledFiles, UnlikeFile};
+pub use footer::UnusualType;
 pub use times::named_so;
 
 use candidate::Candidate;
@@ -109,6 +110,8 @@ pub struct SampleColumn {
     pub ambiguous_comma: Option<String>,
     /// The first value that is not empty, for messages.
     pub first: Option<String>,
+    /// Its type in the file, where no job file has it.
+    pub unusual: Option<UnusualType>,
 }
 
 /// Words that stand for missing numbers, such as "No Data" of a logger.
@@ -164,7 +167,7 @@ impl Storage {
     /// As [`Self::sample_files`], of CSV with a header or without one. A header that holds values is none.
     fn sample_below(&self, header: bool, inputs: &[InputFile], zone: Option<Tz>) -> Result<Sample, SampleError> {
         let Kin { declared, read, mut files } = self.kin(header, inputs, zone)?;
-        let Declared { mut spec, mut left_out, encoding, path_columns, mut unnamed } = declared;
+        let Declared { mut spec, mut left_out, encoding, path_columns, mut unnamed, unusual } = declared;
         let path = spec.files.first().cloned().unwrap_or_default();
         let is_text = spec.format.is_none_or(Format::is_text);
         let has_header = spec.format.is_none_or(|format| format == Format::Csv) && spec.csv.header;
@@ -191,6 +194,10 @@ impl Storage {
             true => refine_text(&mut spec, &written, zone),
             false => refine_typed(&mut spec, &written.batches, zone),
         };
+        for (column, found) in spec.columns.iter().zip(&mut columns) {
+            let read = unusual.iter().find(|(name, _)| *name == column.name);
+            found.unusual = read.map(|(_, read)| read.clone());
+        }
         // A value of a path is a name, whatever its letters.
         for (column, found) in spec.columns.iter_mut().zip(&mut columns) {
             let is_time = matches!(column.kind, FieldType::Timestamp | FieldType::Date);
@@ -287,16 +294,16 @@ impl Storage {
             Format::Parquet => {
                 let file = self.parquet(input)?;
                 let each = footer::likely_lists(file.schema());
-                let (columns, left_out) = footer::columns(&file.columns(&Lists::new(each.clone()))?, zone);
-                Declared::new(SourceSpec { each, columns, ..spec }, left_out)
+                let typed = footer::columns(&file.columns(&Lists::new(each.clone()))?, zone);
+                Declared::typed(SourceSpec { each, ..spec }, typed)
             }
             Format::Arrow | Format::Avro => {
                 let schema = self.schema_of_blocks(input)?;
                 let each = footer::likely_lists(&schema);
                 let events = Lists::new(each.clone()).schema(&schema);
                 let events = events.map_err(|source| SourceError::Arrow { path: path.clone(), source })?;
-                let (columns, left_out) = footer::columns(&columns(&events, None), zone);
-                Declared::new(SourceSpec { each, columns, ..spec }, left_out)
+                let typed = footer::columns(&columns(&events, None), zone);
+                Declared::typed(SourceSpec { each, ..spec }, typed)
             }
         };
 
