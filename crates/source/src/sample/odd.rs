@@ -133,10 +133,9 @@ pub(super) fn infer_most(name: &str, column: &[&StringArray], csv: &CsvOptions, 
         let lenient = infer(name, &rest.iter().collect::<Vec<_>>(), csv, notation.notation, zone);
         let fits = match lenient.spec.kind {
             FieldType::Text | FieldType::Bool => false,
-            // `A12` among integers: they are names.
-            FieldType::Int64 | FieldType::UInt64 => {
-                is_text && !odd.iter().filter_map(|index| texts.get(*index)).any(|value| is_name(value))
-            }
+            // `A12` among integers, `1A05` beside `1E05`: they are names.
+            FieldType::Int64 | FieldType::UInt64 => is_text && !has_names(texts, &odd),
+            FieldType::Float64 if !texts.iter().any(|text| text.contains('.')) => is_text && !has_names(texts, &odd),
             _ => true,
         };
         if fits {
@@ -153,6 +152,11 @@ pub(super) fn infer_most(name: &str, column: &[&StringArray], csv: &CsvOptions, 
     let odd = number.or_else(|| times::odd(name, texts, csv, most).filter(|odd| !odd.is_empty()));
     let nearly = odd.map(|odd| Nearly { is_time, odd: there.rows_of(&odd) });
     Inferred { nearly, ..inferred }
+}
+
+/// Whether a text at one of `places` may be a name.
+fn has_names(texts: &[&str], places: &[usize]) -> bool {
+    places.iter().filter_map(|place| texts.get(*place)).any(|value| is_name(value))
 }
 
 /// The type of a column of numbers without its words; `None` if they may be names.

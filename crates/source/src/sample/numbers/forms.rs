@@ -11,6 +11,9 @@ const ROOM: usize = 10;
 const LONGEST_SCALE: usize = 9;
 const LONGEST_WHOLE: usize = 18;
 
+/// Digits of the shortest hexadecimal identifiers that look like numbers with an exponent.
+const LEAST_HEX_DIGITS: usize = 4;
+
 /// Digits behind a `+` from which on it is part of a telephone number or another code.
 const CODE_DIGITS: usize = 8;
 
@@ -23,6 +26,14 @@ pub(in crate::sample) struct Forms {
     is_code: bool,
     exponent: bool,
     point: bool,
+    /// Whether an exponent follows zeros in front, as in `00E1`: hexadecimal digits.
+    is_hex: bool,
+    /// Whether all exponents are digits behind a whole number, as in `1E05`, and have their `E` at different places.
+    has_only_bare_exponents: bool,
+    exponent_places: Option<(usize, usize)>,
+    has_no_exponent: bool,
+    least_length: usize,
+    most_length: usize,
     /// Whether one has zeros at the end of its fraction, as in `1.50`.
     zeros_behind: bool,
     above_i64: bool,
@@ -35,7 +46,8 @@ pub(in crate::sample) struct Forms {
 
 /// The forms of `values`, whose fraction follows `point`; `None` if one is no number.
 pub(in crate::sample) fn forms<'a>(values: impl Iterator<Item = &'a str>, notation: Notation) -> Option<Forms> {
-    let mut forms = Forms { least_scale: usize::MAX, ..Forms::default() };
+    let mut forms =
+        Forms { least_scale: usize::MAX, least_length: usize::MAX, has_only_bare_exponents: true, ..Forms::default() };
     let mut buffer = Vec::new();
     for value in values {
         let plain = notation.plain(value.as_bytes(), &mut buffer);
@@ -65,7 +77,7 @@ impl Forms {
     /// The type that gives the numbers back as they are written; `None` for codes, which a number would change.
     pub fn kind(&self) -> Option<FieldType> {
         let is_whole = !self.point && !self.exponent;
-        if is_whole && self.zeros_in_front || self.is_code {
+        if is_whole && self.zeros_in_front || self.is_code || self.is_hex || self.are_hex_ids() {
             return None;
         }
 
@@ -89,6 +101,14 @@ impl Forms {
             });
         }
         Some(FieldType::Float64)
+    }
+
+    /// Whether the numbers are identifiers of one width in hexadecimal digits, such as `1105` and `1E05`: an exponent has no
+    /// sign, and its `E` is not at one place in all of them.
+    fn are_hex_ids(&self) -> bool {
+        let have_one_width = self.least_length == self.most_length && self.most_length >= LEAST_HEX_DIGITS;
+        let is_at_many_places = self.exponent_places.is_some_and(|(first, last)| first != last) || self.has_no_exponent;
+        self.exponent && self.has_only_bare_exponents && !self.point && have_one_width && is_at_many_places
     }
 
     /// Adds the forms of a number without separators; `None` if it is no number.
@@ -115,6 +135,16 @@ impl Forms {
         let has_plus = value.starts_with('+');
         self.zeros_in_front |= zeros_in_front;
         self.is_code |= has_plus && fraction.is_none() && exponent.is_none() && whole.len() >= CODE_DIGITS;
+        let is_bare_exponent = exponent.is_some_and(are_digits) && fraction.is_none() && unsigned.len() == value.len();
+        self.is_hex |= is_bare_exponent && zeros_in_front;
+        self.has_only_bare_exponents &= is_bare_exponent || exponent.is_none();
+        self.has_no_exponent |= exponent.is_none();
+        if exponent.is_some() {
+            let (first, last) = self.exponent_places.unwrap_or((whole.len(), whole.len()));
+            self.exponent_places = Some((first.min(whole.len()), last.max(whole.len())));
+        }
+        self.least_length = self.least_length.min(value.len());
+        self.most_length = self.most_length.max(value.len());
         self.exponent |= exponent.is_some();
         self.point |= fraction.is_some();
         self.zeros_behind |= fraction.is_some_and(|fraction| fraction.ends_with('0'));
@@ -163,6 +193,11 @@ mod tests {
         assert_eq!(kind("00123.9 5.25"), Some(FieldType::Float64));
         assert_eq!(kind("+4917012345670 +4917012345671"), None);
         assert_eq!(kind("+3 -2"), Some(FieldType::Int64));
+        assert_eq!(kind("00E1 00E2"), None);
+        assert_eq!(kind("1105 1E05 0E12 12E4"), None);
+        assert_eq!(kind("1e05 2e05 9e04"), Some(FieldType::Float64));
+        assert_eq!(kind("1e1 00123.9"), Some(FieldType::Float64));
+        assert_eq!(kind("1e+5 1000"), Some(FieldType::Float64));
         assert_eq!(kind("\u{2212}6.0 1.5"), decimal(10, 1));
     }
 }
