@@ -185,9 +185,18 @@ pub struct Column {
     pub qualifier: Option<String>,
 }
 
-/// Parses the name of a time zone.
+/// Parses the name of a time zone, or an offset of whole hours such as `+01:00`.
 pub fn parse_zone(text: &str) -> Result<Tz, String> {
-    text.parse().map_err(|_| "write a name such as Europe/Paris".to_owned())
+    let zone = fixed_zone(text).or_else(|| text.parse().ok());
+    zone.ok_or_else(|| "write a name such as Europe/Paris, or an offset of whole hours such as +01:00".to_owned())
+}
+
+/// The zone of clocks that stay at an offset: its name counts hours west of UTC, so that of `+01:00` is `Etc/GMT-1`.
+fn fixed_zone(text: &str) -> Option<Tz> {
+    let (sign, hours) =
+        text.strip_prefix('+').map(|hours| ('-', hours)).or(text.strip_prefix('-').map(|hours| ('+', hours)))?;
+    let hours: u8 = hours.strip_suffix(":00").unwrap_or(hours).parse().ok()?;
+    format!("Etc/GMT{sign}{hours}").parse().ok()
 }
 
 // Every option that names a place is read by one parser, so that no URL is ever taken for a path.

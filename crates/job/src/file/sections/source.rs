@@ -83,13 +83,15 @@ impl Source {
         if let Some(other) = other.filter(|_| !may_be_csv) {
             self.idle_csv_settings(other.name(), &mut idle);
         }
-        if other.is_none() && *rejects_nan {
+        let are_csv = formats.iter().all(|format| *format == Some(Format::Csv));
+        if are_csv && *rejects_nan {
             idle.push(format!("`nan` of source {name} changes nothing: its files are CSV"));
         }
-        if other.is_none() && !each.is_empty() {
+        if are_csv && !each.is_empty() {
             idle.push(format!("`each` of source {name} changes nothing: its files are CSV"));
         }
-        if preset.is_some() && !formats.contains(&Some(Format::Json)) {
+        // The format of a folder is that of its files.
+        if preset.is_some() && formats.iter().all(|format| format.is_some_and(|format| format != Format::Json)) {
             idle.push(format!("`preset` of source {name} changes nothing: none of its files is JSON"));
         }
         idle
