@@ -235,7 +235,7 @@ pub struct LayoutReject {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum RejectReason {
-    #[error("a field of the key or a timestamp is null")]
+    #[error("a field of the key or a timestamp is null: `coalesce` in `derive` names it")]
     Null,
     #[error("a field of the qualifier is null, so the cell has no column")]
     NullQualifier,

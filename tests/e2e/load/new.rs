@@ -5,6 +5,7 @@ mod loggers;
 mod odd_values;
 mod readings;
 mod shapes;
+mod types_and_keys;
 
 use std::fs;
 use std::path::Path;

@@ -7,6 +7,7 @@ use tidetable_layout::FieldType;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::scaffold::facts::{Column, Facts};
+use crate::scaffold::series::Series;
 use crate::scaffold::time::EventTime;
 
 /// Longest value, in bytes, of a column in the key.
@@ -16,6 +17,8 @@ const MAX_COLUMNS: usize = 6;
 /// One duplicate row in so many is tolerated before measured values become part of the key.
 const RARE: usize = 100;
 const RARE_NUMBERS: usize = 10;
+/// Values of an integer that distinguishes readings of one time, as a multiple of the readings of one time.
+const MOST_INDEXES: usize = 2;
 
 /// Words in names of entity columns.
 const THINGS: &str = "\
@@ -39,6 +42,8 @@ pub(crate) struct RowKey {
     pub entity: Vec<usize>,
     /// Columns that distinguish readings of the same time.
     pub ties: Vec<usize>,
+    /// The field that replaces both, of points of exported metrics.
+    pub series: Option<Series>,
     /// Rows that share all of these and the time with an earlier row.
     pub doubles: Duplicates,
 }
@@ -68,7 +73,8 @@ pub(crate) fn find(facts: &Facts, time: &EventTime, path_columns: &[String]) -> 
     names.retain(|at| facts.column(*at).is_some_and(|column| names_things(column, facts, time.is_none())));
     let mut ties = all.clone();
     ties.retain(|at| !names.contains(at));
-    ties.retain(|at| facts.column(*at).is_some_and(|column| breaks_ties(column, time.is_none())));
+    let together = most_of_one_time(time);
+    ties.retain(|at| facts.column(*at).is_some_and(|column| breaks_ties(column, time.is_none(), together)));
 
     let mut key = RowKey { entity: likeliest_entity(facts, &names).into_iter().collect(), ..RowKey::default() };
     let mut left = lost(facts, time, &key.entity);
@@ -93,20 +99,25 @@ pub(crate) fn find(facts: &Facts, time: &EventTime, path_columns: &[String]) -> 
     }
 
     key.entity.sort_by_key(|at| (facts.column(*at).map_or(0, |column| column.distinct), *at));
-    let used: Vec<usize> = key.columns().collect();
-    key.doubles = doubles(facts, time, &used);
+    key.doubles = doubles(facts, time, &key.identity());
     key
 }
 
-/// Columns that may be of the key. A row without a value of the key is rejected: a column with nulls is worth it only if
-/// many more rows would replace each other.
+/// The key of points whose series is known.
+pub(crate) fn of_series(facts: &Facts, time: &EventTime, series: Series) -> RowKey {
+    let doubles = first_and_count(pairs(time, &facts.at(&series.columns).collect::<Vec<_>>(), true));
+    RowKey { series: Some(series), doubles, ..RowKey::default() }
+}
+
+/// Columns that may be of the key. A row without a value of the key is rejected, unless the key names its nulls: a column
+/// with nulls is worth it only if many more rows would replace each other.
 fn usable_columns(facts: &Facts, time: &EventTime) -> Vec<usize> {
     let without_key = doubles(facts, time, &[]).count;
     let mut usable = Vec::new();
     for (at, column) in facts.columns.iter().enumerate() {
-        let is_full = column.nulls == 0
-            || column.nulls <= facts.tolerated() && column.nulls * RARE_NUMBERS <= without_key && rank(column) < 2;
-        if is_full && column.name != time.name && !time.parts.contains(&at) {
+        let is_worth = column.nulls * RARE_NUMBERS <= without_key && rank(column) < 2;
+        let is_full = !column.rejects_nulls() || column.nulls <= facts.tolerated() && is_worth;
+        if is_full && !column.is_nested && column.name != time.name && !time.parts.contains(&at) {
             usable.push(at);
         }
     }
@@ -116,10 +127,21 @@ fn usable_columns(facts: &Facts, time: &EventTime) -> Vec<usize> {
 /// The column that most likely names the entity, among columns that name things; `None` if none is called so.
 fn likeliest_entity(facts: &Facts, names: &[usize]) -> Option<usize> {
     let columns = names.iter().filter_map(|at| Some((*at, facts.column(*at)?)));
+    // One whose nulls need a name is worth it only if it tells rows apart.
+    let columns = columns.filter(|(_, column)| column.null_name.is_none());
     let best = columns.filter(|(_, column)| rank(column) < 2).min_by_key(|(at, column)| {
         (column.nulls > 0, rank(column), column.kind != FieldType::Text, Reverse(column.distinct), *at)
     });
     best.map(|(at, _)| at)
+}
+
+/// The most rows of one time.
+fn most_of_one_time(time: &EventTime) -> usize {
+    let mut counts: HashMap<i64, usize> = HashMap::new();
+    for micros in time.micros.iter().flatten() {
+        *counts.entry(*micros).or_default() += 1;
+    }
+    counts.into_values().max().unwrap_or(0)
 }
 
 /// Whether a folder's name is that of a thing, and not of a time, which the event time tells.
@@ -148,9 +170,9 @@ pub(crate) fn copies(facts: &Facts, time: &EventTime) -> usize {
 
 /// The columns in which rows differ from an earlier row with the same key and time.
 pub(crate) fn differing(facts: &Facts, time: &EventTime, key: &RowKey) -> Vec<String> {
-    let used: Vec<usize> = key.columns().collect();
+    let used = key.identity();
     let columns: Vec<&Column> = facts.at(&used).collect();
-    let pairs: Vec<RowPair> = pairs(time, &columns, false).collect();
+    let pairs: Vec<RowPair> = pairs(time, &columns, key.series.is_some()).collect();
 
     let mut names = Vec::new();
     for column in &facts.columns {
@@ -174,7 +196,7 @@ pub(crate) fn keyless(facts: &Facts, key: &RowKey) -> Option<KeylessRows> {
     let used: Vec<usize> = key.columns().collect();
     let columns: Vec<&Column> = facts.at(&used).collect();
     let mut rows = (0..facts.rows).filter_map(|row| {
-        let null = columns.iter().find(|column| column.ids.get(row) == Some(&0))?;
+        let null = columns.iter().find(|column| column.rejects_nulls() && column.ids.get(row) == Some(&0))?;
         Some((row, *null))
     });
     let (first, column) = rows.next()?;
@@ -185,6 +207,11 @@ impl RowKey {
     /// The columns of the entity, then those that break ties.
     pub fn columns(&self) -> impl Iterator<Item = usize> + '_ {
         self.entity.iter().chain(&self.ties).copied()
+    }
+
+    /// The columns whose values identify a row, with the time.
+    pub fn identity(&self) -> Vec<usize> {
+        self.series.as_ref().map_or_else(|| self.columns().collect(), |series| series.columns.clone())
     }
 }
 
@@ -201,16 +228,19 @@ fn prune(facts: &Facts, time: &EventTime, key: &mut RowKey, least: usize) {
 
 /// Rows that share the columns and the time with an earlier row, or lack a value of a column.
 fn lost(facts: &Facts, time: &EventTime, columns: &[usize]) -> usize {
-    let nullable: Vec<&Column> = facts.at(columns).filter(|column| column.nulls > 0).collect();
+    let nullable: Vec<&Column> = facts.at(columns).filter(|column| column.rejects_nulls()).collect();
     let rejected = (0..facts.rows).filter(|row| nullable.iter().any(|column| column.ids.get(*row) == Some(&0)));
     doubles(facts, time, columns).count + rejected.count()
 }
 
 /// Rows that share the columns and the time with an earlier row.
 fn doubles(facts: &Facts, time: &EventTime, columns: &[usize]) -> Duplicates {
-    let columns: Vec<&Column> = facts.at(columns).collect();
+    first_and_count(pairs(time, &facts.at(columns).collect::<Vec<_>>(), false))
+}
+
+fn first_and_count(pairs: impl Iterator<Item = RowPair>) -> Duplicates {
     let mut doubles = Duplicates::default();
-    for pair in pairs(time, &columns, false) {
+    for pair in pairs {
         doubles.count += 1;
         doubles.first.get_or_insert(pair);
     }
@@ -227,7 +257,7 @@ fn pairs<'f>(time: &'f EventTime, columns: &'f [&'f Column], with_nulls: bool) -
         bytes.extend_from_slice(&(*micros)?.to_le_bytes());
         for column in columns {
             let id = column.ids.get(row).copied().unwrap_or(0);
-            if id == 0 && !with_nulls {
+            if id == 0 && !with_nulls && column.rejects_nulls() {
                 return None;
             }
             bytes.extend_from_slice(&id.to_le_bytes());
@@ -255,13 +285,16 @@ fn names_things(column: &Column, facts: &Facts, timeless: bool) -> bool {
     }
 }
 
-/// Whether a column may distinguish readings of the same time: measured fractions may not, unless rows have no time.
-fn breaks_ties(column: &Column, timeless: bool) -> bool {
+/// Whether a column may distinguish readings of the same time: measures may not, unless rows have no time. Integers that
+/// count rows are none, nor those of which readings of one time, at most `together`, show nearly all values: channels.
+fn breaks_ties(column: &Column, timeless: bool, together: usize) -> bool {
     match column.kind {
         FieldType::Text => column.longest <= LONGEST,
-        FieldType::Int64 | FieldType::UInt64 => timeless || column.is_natural(),
-        FieldType::Decimal { .. } => true,
-        FieldType::Float64 | FieldType::Bool => timeless,
+        FieldType::Int64 | FieldType::UInt64 => {
+            let is_index = counts(column) || column.distinct <= together * MOST_INDEXES;
+            timeless || column.is_natural() && is_index
+        }
+        FieldType::Float64 | FieldType::Decimal { .. } | FieldType::Bool => timeless,
         FieldType::Date | FieldType::Timestamp => column.whole.iter().flatten().all(|value| *value >= 0),
     }
 }

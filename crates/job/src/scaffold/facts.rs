@@ -11,11 +11,14 @@ use tidetable_layout::FieldType;
 use tidetable_source::sample::Sample;
 
 use crate::scaffold::day_time::DayTime;
+use crate::scaffold::identifier::identifier;
 
 pub(crate) const MONTHS: &str = "janfebmaraprmayjunjulaugsepoctnovdec";
 
 /// A column is of the key although one row in so many has no value.
 const MOST_KEYLESS: usize = 100;
+/// Names of nulls in row keys; the first that is no value.
+const NULL_NAMES: [&str; 3] = ["none", "unknown", "no-value"];
 /// Words in the names of columns of times of day.
 const CLOCKS: [&str; 12] =
     ["time", "clock", "hour", "hhmm", "hhmmss", "tod", "zeit", "uhrzeit", "hora", "heure", "ora", "tijd"];
@@ -41,14 +44,20 @@ pub(crate) struct Column {
     /// For text: bytes of the longest value, and whether one contains `#`.
     pub longest: usize,
     pub has_hash: bool,
+    /// Whether each value consists of others, as lists and maps do.
+    pub is_nested: bool,
     /// Whether it is text with names of months; `whole` has their numbers.
     pub month_names: bool,
+    /// Whether it is text of a folder's name whose values are numbers, as in `month=04`; `whole` has them.
+    pub is_written_number: bool,
     /// For times of day, such as `13:45`, `1:45 PM` or 134500.
     pub clock: Option<DayTime>,
     /// The first value of text that is not null, to show it in notes.
     pub first: Option<String>,
     /// The name under which a row key has it, where a template cannot refer to its own.
     pub alias: Option<String>,
+    /// What a row key has where the column is null, if it names its nulls instead of rejecting their rows.
+    pub null_name: Option<String>,
 }
 
 impl Facts {
@@ -59,15 +68,20 @@ impl Facts {
         for (at, spec) in sample.spec.columns.iter().enumerate() {
             let parts = sample.batches.iter().filter_map(|batch| batch.columns().get(at));
             let parts: Vec<&dyn Array> = parts.map(AsRef::as_ref).collect();
+            let unusual = sample.columns.get(at).and_then(|column| column.unusual.as_ref());
+            let mut column = Column::named(&spec.name, spec.kind);
+            column.is_nested = unusual.is_some_and(|unusual| unusual.is_nested);
+            let is_of_path = sample.files.path_columns.contains(&spec.name);
             columns.push(match concat(&parts) {
-                Ok(array) => Column::named(&spec.name, spec.kind).filled(&array),
-                Err(_) => Column::named(&spec.name, spec.kind),
+                Ok(array) => column.filled(&array, is_of_path),
+                Err(_) => column,
             });
         }
 
         let mut facts = Self { columns, rows };
         for at in 0..facts.columns.len() {
-            let alias = facts.columns.get(at).filter(|column| !column.fits_templates());
+            let alias = facts.columns.get(at);
+            let alias = alias.filter(|column| !column.fits_templates() || column.null_name.is_some());
             let alias = alias.map(|column| facts.free_alias(column));
             if let Some(column) = facts.columns.get_mut(at) {
                 column.alias = alias;
@@ -88,8 +102,11 @@ impl Facts {
 
     /// A plain name for a column, which no other has.
     fn free_alias(&self, column: &Column) -> String {
-        let words = column.words().join("_");
-        let plain = if words.is_empty() { "entity".to_owned() } else { words };
+        let mut words = column.words();
+        if column.null_name.is_some() {
+            words.push("key".to_owned());
+        }
+        let plain = if words.is_empty() { "entity".to_owned() } else { words.join("_") };
         let mut names = std::iter::once(plain.clone()).chain((2..100).map(|number| format!("{plain}_{number}")));
         let columns = self.columns.iter();
         let free =
@@ -119,14 +136,17 @@ impl Column {
             whole: Vec::new(),
             longest: 0,
             has_hash: false,
+            is_nested: false,
             month_names: false,
+            is_written_number: false,
             clock: None,
             first: None,
             alias: None,
+            null_name: None,
         }
     }
 
-    fn filled(mut self, array: &ArrayRef) -> Self {
+    fn filled(mut self, array: &ArrayRef, is_of_path: bool) -> Self {
         self.nulls = array.logical_null_count();
         self.number_values(array);
         self.whole = whole_values(array, self.kind).unwrap_or_default();
@@ -136,14 +156,42 @@ impl Column {
             self.has_hash = text.iter().flatten().any(|value| value.contains('#'));
             if let Some(months) = months(text) {
                 (self.whole, self.month_names) = (months, true);
+            } else if let Some(numbers) = short_numbers(text).filter(|_| is_of_path) {
+                (self.whole, self.is_written_number) = (numbers, true);
             }
             self.clock = DayTime::of_text(&self.name, text);
             self.first = text.iter().flatten().next().map(str::to_owned);
+            self.null_name = self.free_null_name(text, is_of_path);
         }
         if self.is_natural() && self.words().iter().any(|word| CLOCKS.contains(&word.as_str())) {
             self.clock = DayTime::of_digits(&self.name, &self.whole);
         }
         self
+    }
+
+    /// A name for the nulls of a column of text, which no value is: if a minority of its values are null, but more than
+    /// may be rejected. Of a folder's name any share may be null.
+    fn free_null_name(&self, text: &StringArray, is_of_path: bool) -> Option<String> {
+        let rows = text.len();
+        let is_minority = self.nulls * 2 < rows || is_of_path && self.nulls < rows;
+        let is_tolerated = self.nulls <= rows / MOST_KEYLESS;
+        let mut names = NULL_NAMES.iter().filter(|_| is_minority && !is_tolerated && !self.is_nested);
+        names.find(|name| !text.iter().flatten().any(|value| value == **name)).map(|name| (*name).to_owned())
+    }
+
+    /// SQL for the column under which a row key has it; `None` if it has it under its own name.
+    pub fn key_sql(&self) -> Option<String> {
+        self.alias.as_ref()?;
+        let name = identifier(&self.name);
+        Some(match &self.null_name {
+            Some(null_name) => format!("coalesce({name}, '{null_name}')"),
+            None => name,
+        })
+    }
+
+    /// Whether a row key rejects the rows in which the column is null.
+    pub fn rejects_nulls(&self) -> bool {
+        self.nulls > 0 && self.null_name.is_none()
     }
 
     /// Gives equal values equal numbers, and counts those that differ.
@@ -221,6 +269,19 @@ fn whole_values(array: &ArrayRef, kind: FieldType) -> Option<Vec<Option<i64>>> {
         FieldType::Date => array.as_primitive_opt::<Date32Type>()?.iter().map(|day| day.map(i64::from)).collect(),
         _ => return None,
     })
+}
+
+/// The numbers of a text whose values are all one to four digits.
+fn short_numbers(text: &StringArray) -> Option<Vec<Option<i64>>> {
+    let mut numbers = Vec::with_capacity(text.len());
+    for value in text {
+        numbers.push(match value {
+            Some(value) if value.len() > 4 || !value.bytes().all(|byte| byte.is_ascii_digit()) => return None,
+            Some(value) => Some(value.parse().ok()?),
+            None => None,
+        });
+    }
+    Some(numbers).filter(|numbers| numbers.iter().any(Option::is_some))
 }
 
 /// The numbers of months, if all values are English month names.

@@ -8,6 +8,7 @@ use tidetable_layout::time::{DAY, MINUTE, SECOND};
 
 use crate::scaffold::entity::RowKey;
 use crate::scaffold::facts::{Column, Facts};
+use crate::scaffold::series::Series;
 use crate::scaffold::time::EventTime;
 
 /// Most cells of a row with a day of an entity: a reading a second is 86,400.
@@ -107,6 +108,7 @@ pub(crate) fn plan(facts: &Facts, time: &EventTime, key: &RowKey) -> LayoutPlan 
 
     let mut key_reasons = entity_reasons(facts, key);
     let mut parts = fields(facts, &key.entity);
+    parts.extend(key.series.as_ref().map(Series::field));
     parts.push(time_field(time, &rate, bucket.is_some(), &mut key_reasons));
     parts.extend(fields(facts, &key.ties));
     let columns = match bucket.filter(|_| !time.are_multiples_of(DAY)) {
@@ -213,6 +215,7 @@ fn tall(facts: &Facts, time: &EventTime, key: &RowKey, values: &[usize]) -> Vec<
         // Columns that are derived for the key.
         let key_columns = key.columns().filter_map(|at| facts.column(at));
         except.extend(key_columns.filter_map(|column| column.alias.as_deref()).map(quoted));
+        except.extend(key.series.as_ref().map(|series| quoted(&series.name)));
         except.push(quoted(&time.name));
         lines.push(Line {
             text: format!(
@@ -230,6 +233,16 @@ fn tall(facts: &Facts, time: &EventTime, key: &RowKey, values: &[usize]) -> Vec<
 fn entity_reasons(facts: &Facts, key: &RowKey) -> Vec<String> {
     let names: Vec<_> = facts.at(&key.entity).collect();
     let mut reasons = Vec::new();
+    if let Some(series) = &key.series {
+        let list: Vec<&str> = facts.at(&series.columns).map(|column| column.name.as_str()).collect();
+        reasons.push(format!(
+            "{} first, then the time: {}. All of them, because points of one time may differ in any label; a value is \
+             never of the key.",
+            series.name,
+            list.join(", ")
+        ));
+        return reasons;
+    }
     match names.as_slice() {
         [] => reasons.push(
             "No column names an entity, so all readings are one series and the key starts with the time. With more \
@@ -293,7 +306,8 @@ fn fields(facts: &Facts, columns: &[usize]) -> Vec<String> {
 
 /// Counts the readings of a sample by entity and UTC day.
 fn rate(time: &EventTime, facts: &Facts, key: &RowKey) -> Rate {
-    let ids: Vec<&Column> = facts.at(&key.entity).collect();
+    let of_series = key.series.as_ref().map(|series| series.columns.as_slice());
+    let ids: Vec<&Column> = facts.at(of_series.unwrap_or(&key.entity)).collect();
     let mut counts: HashMap<(i64, Vec<u32>), usize> = HashMap::new();
     let (mut days, mut rows) = (HashMap::new(), 0);
     for (row, micros) in time.micros.iter().enumerate() {

@@ -4,7 +4,7 @@
 //! - `files` finds the files, and writes the patterns that match them.
 //! - `facts` computes statistics of the columns of a sample.
 //! - `time` finds the event time, or derives it from several columns; `day_time` reads times of day.
-//! - `entity` finds the entity, and columns that distinguish readings of the same time.
+//! - `entity` finds the entity, and columns that distinguish readings of the same time; `series` that of a preset's points.
 //! - `layout` decides the row key and the columns.
 //! - `notes` tells what is unusual about the files. `write` writes the job file, `query` the SQL, both of a `draft`.
 
@@ -18,6 +18,7 @@ pub(crate) mod identifier;
 pub(crate) mod layout;
 pub(crate) mod notes;
 pub(crate) mod query;
+pub(crate) mod series;
 pub(crate) mod time;
 pub(crate) mod write;
 
@@ -38,6 +39,7 @@ use entity::RowKey;
 use facts::Facts;
 use files::ProposedFiles;
 use layout::Per;
+use series::Series;
 use time::EventTime;
 
 /// Longest name of a table, so that `_DAY_20180131` can be appended for parts.
@@ -119,7 +121,10 @@ pub fn propose(
     Ok(Proposal {
         job: job.to_owned(),
         row_key: plan.row_key.clone(),
-        entity: key.entity.first().and_then(|at| facts.column(*at)).map(|column| column.name.clone()),
+        entity: match (&key.series, key.entity.first().and_then(|at| facts.column(*at))) {
+            (Some(series), _) => Some(series.name.clone()),
+            (None, column) => column.map(|column| column.key_name().to_owned()),
+        },
         notes: notes::notes(&draft),
         table,
         text,
@@ -131,6 +136,10 @@ pub fn propose(
 /// share one time, if the key is as good without them.
 fn time_and_key(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> (EventTime, RowKey) {
     let time = time::find(sample, facts, zone);
+    if let Some(series) = Series::find(sample, facts).filter(|_| !time.is_none()) {
+        let key = entity::of_series(facts, &time, series);
+        return (time, key);
+    }
     let key = entity::find(facts, &time, &sample.files.path_columns);
     let is_poor = key.doubles.count > 0 || !key.ties.is_empty();
     if !is_poor || time.is_none() || !time.is_year() {

@@ -4,12 +4,13 @@
 use arrow::util::display::array_value_to_string;
 use chrono::{DateTime, SecondsFormat};
 use tidetable_layout::FieldType;
-use tidetable_source::sample::{NearlyTyped, NullWords, Sample, SampleColumn, named_so};
-use tidetable_source::{ColumnSpec, Counted, TextNotes, Unread};
+use tidetable_source::sample::{NearlyTyped, NullWords, Sample, SampleColumn, UnusualType, named_so};
+use tidetable_source::{ColumnSpec, Counted, Format, TextNotes, Unread};
 
 use crate::scaffold::draft::Draft;
 use crate::scaffold::entity::{RowPair, copies, differing, keyless};
 use crate::scaffold::identifier::identifier;
+use crate::scaffold::time::repeated_local;
 use crate::several;
 
 /// Most files that notes name as unlike the others.
@@ -45,12 +46,9 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
         ));
     }
 
-    if sample.repeated > 0 {
-        notes.push(format!(
-            "{} local times occur twice, because the clocks go back: the first of the two is taken.",
-            sample.repeated
-        ));
-    }
+    notes.extend(without_values(draft));
+    notes.extend(named_nulls(draft));
+    notes.extend(repeated_times(draft));
     let mut columns = sample.columns.iter().zip(&sample.spec.columns);
     let is_local = columns.any(|(found, column)| found.without_offset && column.kind == FieldType::Timestamp);
     if is_local && draft.zone.is_none() {
@@ -312,6 +310,9 @@ fn column_notes(draft: &Draft<'_>, found: &SampleColumn, column: &ColumnSpec) ->
         ));
     }
 
+    if let Some(UnusualType { words, read_as, .. }) = &found.unusual {
+        notes.push(format!("{name}: {words}, read as {read_as}."));
+    }
     if let Some(unit) = &found.unit {
         let (quoted, unit) = (identifier(name), unit.replace('\'', "''"));
         notes.push(format!(
@@ -379,7 +380,12 @@ fn replaced(draft: &Draft<'_>) -> Option<String> {
                 if key.doubles.count == 1 { "differs" } else { "differ" },
                 some(&differing(facts, time, key))
             ),
-            "the later one replaces it; name a column in `row_key` that tells them apart, if there is one",
+            match draft.zone.zip(time.micros.get(later).copied().flatten()) {
+                Some((zone, micros)) if repeated_local(zone, micros).is_some() => {
+                    "the later one replaces it, because the clocks go back; times with an offset or in UTC keep both"
+                }
+                _ => "the later one replaces it; name a column in `row_key` that tells them apart, if there is one",
+            },
         ),
     };
 
@@ -393,6 +399,48 @@ fn replaced(draft: &Draft<'_>) -> Option<String> {
     let at = at.map(|at| format!("{} {}", time.name, at.to_rfc3339_opts(SecondsFormat::AutoSi, true)));
     let place = fields.chain(at).collect::<Vec<_>>().join(", ");
     Some(format!("{start}: {way_on}. The first are rows {} and {} ({place}).", earlier + 1, later + 1))
+}
+
+/// Local times that occur twice: how many, and the first, as the clocks showed it.
+fn repeated_times(draft: &Draft<'_>) -> Option<String> {
+    let first = draft.zone.and_then(|zone| {
+        let mut times = draft.time.micros.iter().flatten();
+        let shown = times.find_map(|micros| repeated_local(zone, *micros))?;
+        Some(format!(" (first: {})", shown.format("%Y-%m-%d %H:%M")))
+    });
+    let of_parts = draft.time.repeated as u64;
+    let count = draft.sample.repeated.max(of_parts);
+    (count > 0).then(|| {
+        format!(
+            "{count} local times occur twice, because the clocks go back{}: the first of the two is taken. Clocks that stay \
+             at one offset need it as --timezone, such as +01:00.",
+            first.unwrap_or_default()
+        )
+    })
+}
+
+/// Columns of text files without any value, whose type nothing tells.
+fn without_values(draft: &Draft<'_>) -> Option<String> {
+    let Draft { sample, facts, .. } = draft;
+    let is_text = sample.spec.format.is_some_and(Format::is_text);
+    let empty = facts.columns.iter().filter(|column| is_text && column.nulls == facts.rows);
+    let names: Vec<String> = empty.map(|column| column.name.clone()).collect();
+    let (have, their) = if names.len() == 1 { ("has", "its type") } else { ("have", "their types") };
+    (!names.is_empty()).then(|| format!("{} {have} no value here, and is read as text: declare {their}.", some(&names)))
+}
+
+/// Columns of the key that are null in some rows, and what the key calls them there.
+fn named_nulls(draft: &Draft<'_>) -> Vec<String> {
+    let Draft { facts, key, .. } = draft;
+    let columns = key.columns().filter_map(|at| facts.column(at)).filter(|column| column.nulls > 0);
+    let named = columns.filter_map(|column| {
+        let (null_name, alias) = (column.null_name.as_ref()?, column.alias.as_ref()?);
+        Some(format!(
+            "{} has no value in {} of {} rows: the key calls it '{null_name}' there (`{alias}` in `derive`).",
+            column.name, column.nulls, facts.rows
+        ))
+    });
+    named.collect()
 }
 
 /// The first names, and the number of the others.

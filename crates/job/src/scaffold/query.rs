@@ -17,7 +17,8 @@ pub(crate) struct Query {
 /// Writes the query of a draft.
 pub(crate) fn of(draft: &Draft<'_>) -> Query {
     let Draft { facts, key, plan, .. } = draft;
-    let entity: Vec<String> = facts.at(&key.entity).map(|column| identifier(column.key_name())).collect();
+    let mut entity: Vec<String> = facts.at(&key.entity).map(|column| identifier(column.key_name())).collect();
+    entity.extend(key.series.as_ref().map(|series| identifier(&series.name)));
     let measures: Vec<&Column> = facts.at(&plan.values).filter(|column| measures(column)).collect();
 
     let summary = plan.often && !measures.is_empty();
@@ -71,7 +72,8 @@ fn summary_of(draft: &Draft<'_>, entity: &[String], measures: &[&Column]) -> Str
 
 /// The columns of the entity, in a sentence on one line.
 fn key_names(draft: &Draft<'_>) -> String {
-    let names: Vec<_> = draft.facts.at(&draft.key.entity).map(|column| column.name.as_str()).collect();
+    let series = draft.key.series.iter().map(|series| series.name.as_str());
+    let names: Vec<_> = draft.facts.at(&draft.key.entity).map(|column| column.name.as_str()).chain(series).collect();
     names.join(" and ").replace(['\n', '\r'], " ")
 }
 

@@ -1,6 +1,6 @@
 //! Finds the event time of a sample: one column, the first non-null of several, or one derived from parts.
 
-use chrono::{DateTime, Datelike, NaiveDate};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 use tidetable_layout::time::{DAY, LocalOffset, SECOND};
@@ -22,6 +22,8 @@ pub(crate) struct EventTime {
     pub micros: Vec<Option<i64>>,
     /// Rows that are rejected because a clock change skips their local time.
     pub skipped: usize,
+    /// Rows whose local time, put together from several columns, occurs twice because the clocks go back.
+    pub repeated: usize,
     /// Why it was chosen, as a comment says it.
     pub why: String,
 }
@@ -84,6 +86,7 @@ pub(crate) fn none(facts: &Facts, why: &str) -> EventTime {
         parts: Vec::new(),
         micros: vec![Some(0); facts.rows],
         skipped: 0,
+        repeated: 0,
         why: why.to_owned(),
     }
 }
@@ -122,6 +125,7 @@ fn of_moments(facts: &Facts) -> Option<EventTime> {
         parts: Vec::new(),
         micros,
         skipped: 0,
+        repeated: 0,
         why: why.to_owned(),
     })
 }
@@ -142,7 +146,7 @@ fn alone(column: &Column, why: &str) -> EventTime {
         // Templates cannot refer to its name: derive a column with the same values.
         false => ("event_time".to_owned(), Some(identifier(&column.name))),
     };
-    EventTime { name, derive, parts: Vec::new(), micros, skipped: 0, why: why.to_owned() }
+    EventTime { name, derive, parts: Vec::new(), micros, skipped: 0, repeated: 0, why: why.to_owned() }
 }
 
 fn of_one(_sample: &Sample, facts: &Facts, kind: FieldType, why: &str) -> Option<EventTime> {
@@ -175,11 +179,11 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     let minute = named(facts, &["minute", "min"], 0..60);
     let (hour_at, hour) = hour?;
     let mut parts = vec![day_at, hour_at];
-    let mut seconds = format!("{start} + 3600 * {}", identifier(&hour.name));
+    let mut seconds = format!("{start} + 3600 * {}", part(hour));
     let mut micros: Vec<_> = day.whole.iter().map(|day| day.and_then(|day| day.checked_mul(DAY))).collect();
     add(&mut micros, hour, 3600);
     if let Some((at, minute)) = minute {
-        seconds.push_str(&format!(" + 60 * {}", identifier(&minute.name)));
+        seconds.push_str(&format!(" + 60 * {}", part(minute)));
         add(&mut micros, minute, 60);
         parts.push(at);
     }
@@ -245,7 +249,7 @@ fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
         [(["hour", "hr", "hh"], 0..25, 3600), (["minute", "min", "mi"], 0..60, 60), (["second", "sec", "ss"], 0..60, 1)]
     {
         let Some((at, column)) = named(facts, &names, range).filter(|_| day.is_some()) else { break };
-        seconds.push_str(&format!(" + {size} * {}", identifier(&column.name)));
+        seconds.push_str(&format!(" + {size} * {}", part(column)));
         add(&mut micros, column, size);
         parts.push(at);
     }
@@ -289,21 +293,37 @@ fn made(
     zone: Option<Tz>,
     why: &str,
 ) -> EventTime {
+    let mut repeated = 0;
     let (derive, micros) = match zone.filter(|zone| *zone != Tz::UTC) {
         Some(zone) => {
-            let moments = micros.iter().map(|local| instant(zone, (*local)?)).collect();
+            let moments: Vec<Option<i64>> = micros.iter().map(|local| instant(zone, (*local)?)).collect();
+            repeated = moments.iter().flatten().filter(|micros| repeated_local(zone, **micros).is_some()).count();
             (format!("{local} at time zone '{}'", zone.name()), moments)
         }
         None => (local, micros),
     };
     let skipped = micros.iter().filter(|micros| micros.is_none()).count();
-    EventTime { name: free_name(facts, "ts"), derive: Some(derive), parts, micros, skipped, why: why.to_owned() }
+    EventTime {
+        name: free_name(facts, "ts"),
+        derive: Some(derive),
+        parts,
+        micros,
+        skipped,
+        repeated,
+        why: why.to_owned(),
+    }
 }
 
 /// The instant of a local time, both in microseconds since the epoch; `None` where a clock change skips it.
 fn instant(zone: Tz, local: i64) -> Option<i64> {
     let written = DateTime::from_timestamp_micros(local)?.naive_utc();
     Some(local - i64::from(LocalOffset::resolve(&zone, &written).offset()?) * SECOND)
+}
+
+/// The local time of an instant, if the clocks of `zone` show it twice.
+pub(crate) fn repeated_local(zone: Tz, micros: i64) -> Option<NaiveDateTime> {
+    let local = DateTime::from_timestamp_micros(micros)?.with_timezone(&zone).naive_local();
+    matches!(LocalOffset::resolve(&zone, &local), LocalOffset::Ambiguous(_)).then_some(local)
 }
 
 /// SQL for the number of a year, month or day.
@@ -315,11 +335,19 @@ fn number(part: &Column) -> String {
     }
 }
 
+/// SQL for the number of an hour, minute or second.
+fn part(column: &Column) -> String {
+    let name = identifier(&column.name);
+    if column.is_written_number { format!("cast({name} as bigint)") } else { name }
+}
+
 /// The column without nulls whose name is one of `names` and whose values are in `range`.
 fn named<'f>(facts: &'f Facts, names: &[&str], range: std::ops::Range<i64>) -> Option<(usize, &'f Column)> {
     whole_column(facts, |column| {
         names.contains(&column.name.to_lowercase().as_str())
-            && (matches!(column.kind, FieldType::Int64 | FieldType::UInt64) || column.month_names)
+            && (matches!(column.kind, FieldType::Int64 | FieldType::UInt64)
+                || column.month_names
+                || column.is_written_number)
             && column.whole.iter().flatten().all(|value| range.contains(value))
     })
 }

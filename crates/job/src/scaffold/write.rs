@@ -69,8 +69,9 @@ pub(crate) fn job_file(draft: &Draft<'_>, query_file: &str, summary: bool) -> St
     }
     let derived = time.derive.iter().map(|derive| (time.name.as_str(), derive.clone()));
     let aliases = key.columns().filter_map(|at| draft.facts.columns.get(at));
-    let aliases = aliases.filter_map(|column| Some((column.alias.as_deref()?, identifier(&column.name))));
-    for (index, (name, sql)) in derived.chain(aliases).enumerate() {
+    let aliases = aliases.filter_map(|column| Some((column.alias.as_deref()?, column.key_sql()?)));
+    let series = key.series.iter().map(|series| (series.name.as_str(), series.sql.clone()));
+    for (index, (name, sql)) in derived.chain(aliases).chain(series).enumerate() {
         if index == 0 {
             text.push_str(&format!("\n[sources.{SOURCE}.derive]\n"));
         }
