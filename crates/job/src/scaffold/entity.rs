@@ -73,13 +73,15 @@ pub(crate) fn find(facts: &Facts, time: &EventTime, path_columns: &[String]) -> 
     names.retain(|at| facts.column(*at).is_some_and(|column| names_things(column, facts, time.is_none())));
     let mut ties = all.clone();
     ties.retain(|at| !names.contains(at));
+    let mut measures = ties.clone();
     let together = most_of_one_time(time);
     ties.retain(|at| facts.column(*at).is_some_and(|column| breaks_ties(column, time.is_none(), together)));
+    measures.retain(|at| !ties.contains(at) && facts.column(*at).is_some_and(is_exact));
 
     let mut key = RowKey { entity: likeliest_entity(facts, &names).into_iter().collect(), ..RowKey::default() };
     let mut left = lost(facts, time, &key.entity);
-    // Further names first; then row numbers.
-    for (tier, mut candidates) in [names, ties].into_iter().enumerate() {
+    // Further names first, then row numbers. A measure is of the key only where rows that differ would be lost without it.
+    for (tier, mut candidates) in [names, ties, measures].into_iter().enumerate() {
         while left > 0 && key.columns().count() < MAX_COLUMNS {
             let used: Vec<usize> = key.columns().collect();
             candidates.retain(|at| !used.contains(at));
@@ -281,6 +283,15 @@ fn names_things(column: &Column, facts: &Facts, timeless: bool) -> bool {
             let counts_rows = column.distinct == facts.rows && facts.rows >= 20 && !timeless;
             called_so && column.is_natural() && !counts_rows
         }
+        _ => false,
+    }
+}
+
+/// Whether the values of a measure can be keys.
+fn is_exact(column: &Column) -> bool {
+    match column.kind {
+        FieldType::Int64 | FieldType::UInt64 => column.is_natural(),
+        FieldType::Decimal { .. } => true,
         _ => false,
     }
 }

@@ -83,13 +83,17 @@ fn nulls_of_an_entity_have_a_name_in_the_key() {
 }
 
 #[test]
-fn a_measure_is_never_of_the_key() {
+fn a_measure_is_of_the_key_only_where_nothing_else_tells_rows_apart() {
     let project = Project::empty();
     let row = |at: usize| format!("2021-04-01T00:{:02}:00Z,{}.{},{}", at / 3, 10 + at, at * 37 % 10, at * 11 % 50);
     project.write("a.csv", rows("time,temp,hum", 90, row));
     let (said, _) = proposed(&project, "a", "a.csv", &[]);
-    assert_eq!(said["row_key"], "{time:ms}");
-    assert!(notes(&said).contains("60 rows have the key and time of an earlier row"), "{said}");
+    assert_eq!(answer(&project, "SELECT count(*) AS n FROM A"), "90", "{said}");
+    project.write(
+        "c.csv",
+        rows("time,temp,sensor", 90, |at| format!("{},{}", row(at).rsplit_once(',').unwrap().0, at % 3)),
+    );
+    assert_eq!(proposed(&project, "c", "c.csv", &[]).0["row_key"], "{sensor}#{time:ms}");
     // The numbers of channels, all of which a time has.
     let row = |at: usize| format!("2021-04-01T00:{:02}:00Z,{},{}.5", at / 3, at % 3, at * 37 % 90);
     project.write("b.csv", rows("time,axis,v", 90, row));
