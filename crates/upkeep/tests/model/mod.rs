@@ -321,7 +321,7 @@ impl World {
         let loader = Loader {
             feed,
             derive: None,
-            targets: vec![LoadTarget { table: &table, layout: &self.layout, filter: None, base, plan }],
+            targets: vec![LoadTarget { table: &table, layout: &self.layout, filter: None, gc: &[], base, plan }],
             ids: &self.ids,
             memory: 1 << 30,
             temp_dir: None,
@@ -331,7 +331,7 @@ impl World {
         loader.load_by(&UnitOfEach(UnitLoader {
             feed,
             derive: None,
-            tables: vec![TableTarget { table: &table, layout: &self.layout, filter: None }],
+            tables: vec![TableTarget { table: &table, layout: &self.layout, filter: None, gc: &[] }],
             ids: &self.ids,
             memory: 1 << 30,
             temp_dir: None,
