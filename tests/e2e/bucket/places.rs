@@ -110,6 +110,4 @@ fn a_job_for_files_in_a_bucket_has_the_settings_of_the_root() {
     place.ok(&["run", "fresh"]);
     let table = job.lines().find_map(|line| line.strip_prefix("[tables.")?.strip_suffix(']')).unwrap();
     assert_eq!(place.sql(&format!("select count(*) as n from {table}"))[0]["n"], 300);
-    // Files in buckets are proposed for without a job, too.
-    place.ok(&["advise", "s3://tidetable/in/meters.csv"]);
 }

@@ -150,7 +150,7 @@ fn project() -> Project {
     let job = JOB.replacen("name = \"j\"", "name = \"j\"\nschedule = \"15 1 * * *\"\ncatch_up = \"all\"", 1);
     let job = job.replace("max_rejected", "derive = { twice = \"kwh * 2\" }\nmax_rejected");
     let job = job.replace("value = \"{kwh}\"", "value = \"{kwh}\", timestamp = \"ts\"");
-    let job = job.replace("[tables.T.families.M]", "[tables.T.families.M]\ngc = \"maxage=99999d\"");
+    let job = job.replace("[tables.T.families.M]", "[tables.T.families.M]\ngc = \"maxversions=1 or maxage=99999d\"");
     let project = Project::new("j", &job);
     for day in 1..=2 {
         let rows = (1..=3).map(|meter| format!("{meter},2020-01-{day:02}T06:00:00Z,{meter}.5\n")).collect::<String>();
@@ -239,8 +239,9 @@ fn commands_print_the_keys_of_the_reference() {
     // A month later January is settled, and its days share a file.
     project.write("in/later.csv", "meter,ts,kwh\n1,2020-02-20T07:00:00Z,1\n");
     project.ok(&["run", "j"]);
-    // Another file, in a later run, gives a cell another value.
-    project.write("in/later_again.csv", "meter,ts,kwh\n1,2020-02-20T07:00:00Z,2\n");
+    // Another file, in a later run, gives a cell another value, and has two readings of one minute.
+    let again = "meter,ts,kwh\n1,2020-02-20T07:00:00Z,2\n1,2020-02-20T08:00:00Z,2\n1,2020-02-20T08:00:20Z,3\n";
+    project.write("in/later_again.csv", again);
     check("run", &["run", "j"]);
     check("compact --dry-run", &["compact", "T", "--full", "--dry-run"]);
     check("compact", &["compact", "T", "--full"]);

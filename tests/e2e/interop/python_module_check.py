@@ -161,10 +161,10 @@ def commands():
 
 def interrupts():
     """Ctrl-C of a notebook reaches this process alone; the command ends with it."""
-    timer = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    result = sql("SELECT count(*) FROM generate_series(1, 100000000000) AS s (v) WHERE v % 7 = 9")
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
-        sql("SELECT count(*) FROM generate_series(1, 100000000000) AS s (v) WHERE v % 7 = 9").arrow()
+        result.arrow()
     except KeyboardInterrupt:
         pass
     else:

@@ -316,8 +316,8 @@ impl World {
     /// The same with a unit of its own for each input, as a cluster runs them.
     pub fn load_in_units(&self, base: &Version, plan: &InputPlan, feed: &dyn Feed) -> Result<Vec<Loaded>, StoreError> {
         let table = self.table();
-        let (on_reject, on_progress): (&(dyn Fn(&RejectedRow) + Sync), &(dyn Fn(Progress) + Sync)) =
-            (&|row| panic!("{row:?}"), &|_| {});
+        let on_reject: &(dyn Fn(&RejectedRow) + Sync) = &|row| panic!("{row:?}");
+        let on_progress: &(dyn Fn(Progress) + Sync) = &|_| {};
         let loader = Loader {
             feed,
             derive: None,

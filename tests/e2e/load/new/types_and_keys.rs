@@ -93,7 +93,7 @@ fn a_measure_is_of_the_key_only_where_nothing_else_tells_rows_apart() {
         "c.csv",
         rows("time,temp,sensor", 90, |at| format!("{},{}", row(at).rsplit_once(',').unwrap().0, at % 3)),
     );
-    assert_eq!(proposed(&project, "c", "c.csv", &[]).0["row_key"], "{sensor}#{time:ms}");
+    assert_eq!(proposed(&project, "c", "c.csv", &[]).0["row_key"], "{sensor:010}#{time:%Y%m%d}");
     // The numbers of channels, all of which a time has.
     let row = |at: usize| format!("2021-04-01T00:{:02}:00Z,{},{}.5", at / 3, at % 3, at * 37 % 90);
     project.write("b.csv", rows("time,axis,v", 90, row));

@@ -322,8 +322,8 @@ fn wrong_queries_of_tables() {
         load(&query(&right)).unwrap();
     }
     for (from, said) in [
-        (sql("SELECT meter FROM NOTHING"), "table 'tidetable.records.NOTHING' not found"),
-        (sql("SELECT meter, ts, 1 AS n FROM HOURS"), "table 'tidetable.records.HOURS' not found"),
+        (sql("SELECT meter FROM NOTHING"), "it reads NOTHING, and no table of that name comes before it"),
+        (sql("SELECT meter, ts, 1 AS n FROM HOURS"), "it reads HOURS, and no table of that name comes before it"),
         (sql("SELECT meter, nn FROM SENSOR"), "nn"),
         (sql("SELECT meter, 1 AS n FROM SENSOR"), "which column of the query is the event time?"),
         (sql("SELECT meter, [ts] AS ts, 1 AS n FROM SENSOR"), "its column ts is List"),
