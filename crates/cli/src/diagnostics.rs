@@ -37,7 +37,12 @@ pub fn print_error_in(global: &Global, error: CliError, root: Option<&str>) {
         Log::Text => {
             let mut text = render(error, global.verbose);
             if let Some(root) = root {
-                text.push_str(&format!("  in the root {root}\n"));
+                let said = text.trim_end();
+                // An error of one line stays one: a quiet run in cron is read line by line.
+                text = match said.contains('\n') {
+                    true => format!("{said}\n  in the root {root}\n"),
+                    false => format!("{said} (in the root {root})\n"),
+                };
             }
             log::write_text(&text);
         }
