@@ -169,6 +169,8 @@ def interrupts():
         pass
     else:
         raise AssertionError("the query was not interrupted")
+    finally:
+        result.close()
     left = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "100000000000"], capture_output=True, text=True, check=False).stdout
     assert not left.strip(), left
 
