@@ -212,7 +212,7 @@ fn cells_within_a_millisecond_stay_apart() {
     let millis = back.read("jobs/back/job.toml").replace("granularity = \"micros\"\n", "");
     let other = Project::new("back", &millis);
     let said = source.ends(&other, 1, &["pull", &table("T"), "--into", "back"]);
-    assert!(said.contains("5 of 5 rows") && said.contains("max_rejected = 0.1%"), "{said}");
+    assert!(said.contains("1 of 1 rows") && said.contains("max_rejected = 0.1%"), "{said}");
     assert!(!other.path("pulled/back/pull.json").exists());
     assert!(other.read("pulled/back/rejected.jsonl").contains("granularity"));
     // Nor with a limit that allows it.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::URL_SAFE;
 use google_cloud_auth::credentials::{Builder, CacheableResource, Credentials};
 use prost::Message;
 use tonic::metadata::{AsciiMetadataValue, MetadataMap};
@@ -259,7 +259,8 @@ fn features() -> AsciiMetadataValue {
         retry_info: true,
         ..FeatureFlags::default()
     };
-    let text = URL_SAFE_NO_PAD.encode(flags.encode_to_vec());
+    // With padding, as clients in Go send it: the emulator reads no other form.
+    let text = URL_SAFE.encode(flags.encode_to_vec());
     AsciiMetadataValue::try_from(text).unwrap_or_else(|_| AsciiMetadataValue::from_static(""))
 }
 
