@@ -10,8 +10,11 @@ fn two_columns() -> SourceSpec {
     )
 }
 
-/// `temp` and `hum` of each row, and the rejected lines.
-fn values(text: &str, spec: &SourceSpec, chunk_bytes: usize) -> Result<(Vec<[Option<f64>; 2]>, Vec<u64>), SourceError> {
+/// `temp` and `hum` of a row.
+type Values = [Option<f64>; 2];
+
+/// The values of each row, and the rejected lines.
+fn values(text: &str, spec: &SourceSpec, chunk_bytes: usize) -> Result<(Vec<Values>, Vec<u64>), SourceError> {
     let root = TempDir::new().unwrap();
     std::fs::write(root.path().join("a.csv"), text).unwrap();
     let outcome = read_all(&Storage::new(root.path().to_owned(), None).with_chunk_bytes(chunk_bytes), spec)?;
