@@ -35,7 +35,7 @@ pub struct RunOptions {
     pub clock: fn() -> i64,
     /// Name of the run.
     pub run: String,
-    /// Rebuild tables from all their inputs; see [`Self::rebuilds`].
+    /// Rebuild tables from all their inputs: those that `select` names, or all.
     pub rebuild: bool,
     /// Adopt published files without a list as they are.
     pub adopt: bool,
