@@ -488,22 +488,21 @@ inside.restype, inside.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_ch
 STREAM_NAME, SCHEMA_NAME = b"arrow_array_stream", b"arrow_schema"
 
 
-@Destructor
-def drop_stream(of_capsule: int) -> None:
-    address = inside(of_capsule, STREAM_NAME)
-    stream = ctypes.cast(address, ctypes.POINTER(ArrowStream))
-    if stream.contents.release:
-        stream.contents.release(stream)
-    kept.pop(address, None)
+def dropped(name: bytes, kind: Any) -> Any:
+    """What releases a struct that nobody took out of its capsule."""
+
+    def drop(of_capsule: int) -> None:
+        address = inside(of_capsule, name)
+        held = ctypes.cast(address, ctypes.POINTER(kind))
+        if held.contents.release:
+            held.contents.release(held)
+        kept.pop(address, None)
+
+    return Destructor(drop)
 
 
-@Destructor
-def drop_schema(of_capsule: int) -> None:
-    address = inside(of_capsule, SCHEMA_NAME)
-    schema = ctypes.cast(address, ctypes.POINTER(ArrowSchema))
-    if schema.contents.release:
-        schema.contents.release(schema)
-    kept.pop(address, None)
+drop_stream = dropped(STREAM_NAME, ArrowStream)
+drop_schema = dropped(SCHEMA_NAME, ArrowSchema)
 
 
 def in_capsule(struct_of_c: Any, name: bytes, destructor: Any) -> Any:

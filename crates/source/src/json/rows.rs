@@ -239,12 +239,12 @@ impl<'a> Rows<'a> {
         }
         let members = &self.plan.paths.node(node)?.members;
         let plain = unescaped(key, matches!(kind, Kind::Text { has_escapes: true }))?;
-        if is_key && !self.plan.is_otel {
+        let found = members.binary_search_by(|member| member.key.as_slice().cmp(&plain)).ok();
+        let member = found.and_then(|at| members.get(at));
+        if member.is_none() && is_key && !self.plan.is_otel {
             self.note_new(node, &plain);
         }
         let remembered = self.remembered.get_mut(node)?;
-        let found = members.binary_search_by(|member| member.key.as_slice().cmp(&plain)).ok();
-        let member = found.and_then(|at| members.get(at));
         if place < REMEMBERED {
             remembered.resize_with(remembered.len().max(place + 1), Remembered::default);
             if let Some(known) = remembered.get_mut(place) {
@@ -257,8 +257,7 @@ impl<'a> Rows<'a> {
     /// Notes a key of the object `node` that leads nowhere, unless it is known.
     fn note_new(&mut self, node: usize, key: &[u8]) {
         let Some(found) = self.plan.paths.node(node) else { return };
-        let is_member = found.members.binary_search_by(|member| member.key.as_slice().cmp(key)).is_ok();
-        if is_member || found.others.contains(key) || self.new_keys.len() >= MOST_NEW_KEYS {
+        if self.new_keys.len() >= MOST_NEW_KEYS || found.others.contains(key) {
             return;
         }
         let name = format!("{}{}", found.prefix, String::from_utf8_lossy(key));
