@@ -1,8 +1,9 @@
 //! Corrections of DataFusion.
 //!
-//! Each module but `rules` and `semantics` works around one defect. `docs/datafusion-workarounds.md` lists them with the upstream issues; a test
+//! Each module but `barrier`, `rules` and `semantics` works around one defect. `docs/datafusion-workarounds.md` lists them with the upstream issues; a test
 //! `still_broken_*` of `tidetable-sql` for each fails when the defect is fixed. Nothing here knows a table or a store.
 
+mod barrier;
 mod bounded_filters;
 mod date_comparisons;
 mod dependencies;

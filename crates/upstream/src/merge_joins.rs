@@ -1,23 +1,18 @@
 //! Guards against wrong results of sort-merge joins; rows "Merge join: floats", "Merge join: filters" and "Merge join:
 //! projections" of `docs/datafusion-workarounds.md`.
 
-use std::fmt::{self, Formatter};
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{JoinSide, Statistics, internal_err};
+use datafusion::common::JoinSide;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_plan::execution_plan::CardinalityEffect;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
-use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
-use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
-    ReplaceChildrenOptions,
-};
+use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+
+use crate::barrier::{BarrierExec, Stopped};
 
 /// Whether a merge compares the keys correctly. It does not support all types, and a semi or anti join of DataFusion
 /// 55.2 panics on NaN if equal keys span batches.
@@ -41,83 +36,7 @@ pub fn keys_are_comparable(join: &HashJoinExec) -> Result<bool> {
 pub fn below_projections(join: SortMergeJoinExec) -> Arc<dyn ExecutionPlan> {
     let has_filter = join.filter().is_some();
     let join: Arc<dyn ExecutionPlan> = Arc::new(join);
-    if has_filter { Arc::new(BelowProjectionsExec { join }) } else { join }
-}
-
-/// A node that passes the batches of a join on, with all its properties. It says of no projection that it may go below.
-#[derive(Debug, Clone)]
-struct BelowProjectionsExec {
-    join: Arc<dyn ExecutionPlan>,
-}
-
-impl DisplayAs for BelowProjectionsExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("BelowProjectionsExec")
-    }
-}
-
-impl ExecutionPlan for BelowProjectionsExec {
-    fn name(&self) -> &'static str {
-        "BelowProjectionsExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.join.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.join]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(join), true) => Ok(Arc::new(Self { join })),
-            _ => internal_err!("a BelowProjectionsExec has one input"),
-        }
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-    }
-
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.join.execute(partition, context)
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
-    fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
-        Ok(inputs.first().map_or_else(|| Arc::new(Statistics::new_unknown(&self.schema())), Arc::clone))
-    }
-
-    fn supports_limit_pushdown(&self) -> bool {
-        true
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
-    }
+    if has_filter { BarrierExec::over(join, Stopped::Projections) } else { join }
 }
 
 /// The same filter with the columns of the left side first. A merge join of DataFusion 55.2 passes its columns in this
@@ -139,4 +58,73 @@ pub fn left_columns_first(filter: &JoinFilter) -> Result<JoinFilter> {
     let expression = expression.data()?;
     let columns = order.iter().filter_map(|at| columns.get(*at).cloned()).collect();
     Ok(JoinFilter::new(expression, columns, Arc::new(filter.schema().project(&order)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::{Field, Schema};
+    use datafusion::common::{JoinType, NullEquality};
+    use datafusion::config::ConfigOptions;
+    use datafusion::logical_expr::Operator;
+    use datafusion::physical_expr::expressions::BinaryExpr;
+    use datafusion::physical_optimizer::PhysicalOptimizerRule;
+    use datafusion::physical_optimizer::projection_pushdown::ProjectionPushdown;
+    use datafusion::physical_plan::coop::CooperativeExec;
+    use datafusion::physical_plan::empty::EmptyExec;
+    use datafusion::physical_plan::joins::utils::ColumnIndex;
+    use datafusion::physical_plan::projection::ProjectionExec;
+    use datafusion::physical_plan::{PhysicalExpr, displayable};
+
+    use super::*;
+
+    /// A join of `l (x, k, a)` and `r (y, j, b)` by `k = j` and, if `has_filter`, `x > y`.
+    fn join(has_filter: bool) -> SortMergeJoinExec {
+        let side = |names: [&str; 3]| -> Arc<dyn ExecutionPlan> {
+            let fields: Vec<Field> = names.iter().map(|name| Field::new(*name, DataType::Int64, false)).collect();
+            Arc::new(EmptyExec::new(Arc::new(Schema::new(fields))))
+        };
+        let column = |name: &str, at: usize| -> Arc<dyn PhysicalExpr> { Arc::new(Column::new(name, at)) };
+
+        let compared =
+            Schema::new(vec![Field::new("x", DataType::Int64, false), Field::new("y", DataType::Int64, false)]);
+        let greater = Arc::new(BinaryExpr::new(column("x", 0), Operator::Gt, column("y", 1)));
+        let columns = [JoinSide::Left, JoinSide::Right].map(|side| ColumnIndex { index: 0, side });
+        let filter = JoinFilter::new(greater, columns.to_vec(), Arc::new(compared));
+
+        SortMergeJoinExec::try_new(
+            side(["x", "k", "a"]),
+            side(["y", "j", "b"]),
+            vec![(column("k", 1), column("j", 1))],
+            has_filter.then_some(filter),
+            JoinType::Inner,
+            vec![Default::default()],
+            NullEquality::NullEqualsNothing,
+        )
+        .unwrap()
+    }
+
+    /// The plan of `SELECT k, a, j, b`, all but what the filter compares, over `input` after projections were moved.
+    fn pushed(input: Arc<dyn ExecutionPlan>) -> String {
+        let outputs = ["k", "a", "j", "b"].map(|name| {
+            let at = input.schema().index_of(name).unwrap();
+            (Arc::new(Column::new(name, at)) as Arc<dyn PhysicalExpr>, name.to_owned())
+        });
+        let plan = Arc::new(ProjectionExec::try_new(outputs, input).unwrap());
+        let plan = ProjectionPushdown::new().optimize(plan, &ConfigOptions::default()).unwrap();
+        displayable(plan.as_ref()).indent(false).to_string()
+    }
+
+    #[test]
+    fn projections_stay_above_joins_with_filters_whatever_stands_between() {
+        let guarded = [below_projections(join(true)), Arc::new(CooperativeExec::new(below_projections(join(true))))];
+        for input in guarded {
+            let plan = pushed(input);
+            assert!(plan.starts_with("ProjectionExec: expr=[k@1 as k, a@2 as a, j@4 as j, b@5 as b]"), "{plan}");
+            assert_eq!(plan.matches("ProjectionExec").count(), 1, "{plan}");
+        }
+
+        // Without a filter, the join takes the columns that it needs.
+        let plan = pushed(below_projections(join(false)));
+        assert!(plan.matches("ProjectionExec").count() > 1, "{plan}");
+    }
 }
