@@ -9,6 +9,7 @@ pub mod system;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -38,6 +39,13 @@ pub const TIDETABLE: &str = env!("CARGO_BIN_EXE_tidetable-e2e");
 
 /// How long a command may take: far beyond what any needs.
 const LIMIT: Duration = Duration::from_secs(600);
+
+/// Bytes packed by gzip.
+pub fn gz(bytes: impl AsRef<[u8]>) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(bytes.as_ref()).expect("a vector takes all");
+    packed.finish().expect("a vector takes all")
+}
 
 /// The repository.
 pub fn repository() -> PathBuf {
@@ -122,6 +130,13 @@ impl Project {
 
     pub fn path(&self, inside: &str) -> PathBuf {
         self.folder.path().join(inside)
+    }
+
+    /// Removes the last manifest of a table.
+    pub fn lose_newest_manifest(&self, table: &str) {
+        let folder = self.path(&format!("data/tables/{table}/manifest"));
+        let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        fs::remove_file(files.max().expect("a table has manifests")).unwrap();
     }
 
     pub fn write(&self, path: &str, text: impl AsRef<[u8]>) {

@@ -52,13 +52,6 @@ fn emulator() -> Option<PathBuf> {
     places.find(|place| place.is_file())
 }
 
-/// The file of the last manifest of a table.
-pub(super) fn newest_manifest(project: &Project, table: &str) -> PathBuf {
-    let folder = project.path(&format!("data/tables/{table}/manifest"));
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    files.max().expect("a table has manifests")
-}
-
 /// Cells of several families, versions and encodings, with rows that lack some.
 fn several_families() -> Project {
     let job = r#"
@@ -230,7 +223,7 @@ fn a_table_that_has_lost_its_newest_manifest_is_not_served() {
     project.ok(&["run", "j"]);
     project.write("two.csv", "meter,ts,kwh\n2,2024-01-01T00:00:00Z,2.5\n");
     project.ok(&["run", "j"]);
-    std::fs::remove_file(newest_manifest(&project, "T")).unwrap();
+    project.lose_newest_manifest("T");
 
     for args in [&[][..], &["--follow"]] {
         let served = Served::start(&project, args);

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::serve::newest_manifest;
 use crate::harness::system::{KilledOnDrop, python, skipped};
 use crate::harness::{Project, Ran};
 
@@ -93,7 +92,7 @@ fn a_table_that_has_lost_its_newest_manifest_is_not_pushed() {
     bigtable.ends(&project, 0, &["push", "T", "--to", INSTANCE, "--create", "--yes"]);
     project.write("two.csv", "meter,ts,kwh\n2,2024-01-01T00:00:00Z,2.5\n");
     project.ok(&["run", "j"]);
-    std::fs::remove_file(newest_manifest(&project, "T")).unwrap();
+    project.lose_newest_manifest("T");
 
     for args in [&["push", "T", "--to", INSTANCE, "--yes"][..], &["diff", "T", INSTANCE]] {
         let refused = bigtable.ends(&project, 1, args);

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -110,6 +110,39 @@ pub fn processor_ticks(child: &Child) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
     let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace()).into_iter().flatten();
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+/// The memory of a process that is no file's, MiB; `None` if it has ended.
+pub fn anonymous_mebibytes(child: &Child) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+    let (_, rest) = status.split_once("RssAnon:")?;
+    Some(rest.split_whitespace().next()?.parse::<u64>().ok()? / 1024)
+}
+
+/// How a command ended, and what it took.
+pub struct Measured {
+    pub status: ExitStatus,
+    /// Its standard error.
+    pub said: String,
+    /// The most memory that it held, without that of files, MiB.
+    pub most: u64,
+    /// The time of the processor, ticks of a hundredth of a second.
+    pub ticks: u64,
+}
+
+/// Runs a command that says little, and measures it.
+pub fn measured(command: &mut Command) -> Measured {
+    let mut child = KilledOnDrop(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    let (mut most, mut ticks, mut status) = (0, 0, None);
+    wait_for("the end", || {
+        most = most.max(anonymous_mebibytes(&child.0).unwrap_or_default());
+        ticks = ticks.max(processor_ticks(&child.0));
+        status = child.0.try_wait().unwrap();
+        status.is_some()
+    });
+    let mut said = String::new();
+    child.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    Measured { status: status.unwrap(), said, most, ticks }
 }
 
 /// Waits for the end of a process. Returns the time of the processor that it had taken when it was last seen, ticks.

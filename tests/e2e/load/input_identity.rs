@@ -3,8 +3,8 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
-use crate::harness::Project;
 use crate::harness::inputs::{append, assert_same_as_fresh, assert_up_to_date, contents, lines, put, rename};
+use crate::harness::{Project, gz};
 
 /// A job of sums: rows by name, day by day in windows of `window`.
 fn sums(files: &str, window: &str) -> Project {
@@ -366,14 +366,9 @@ fn an_emptied_input_keeps_its_rows_until_it_is_left_out() {
 #[test]
 fn an_emptied_packed_input_is_no_copy_of_another_empty_one() {
     let project = sums("\"in/*.csv.gz\"", "day");
-    let pack = |name: &str, text: &str| {
-        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-        std::io::Write::write_all(&mut gzip, text.as_bytes()).unwrap();
-        project.write(name, gzip.finish().unwrap());
-    };
-    pack("in/a.csv.gz", "d,ts,v\nx,2020-01-01T00:00:00Z,1\n");
+    project.write("in/a.csv.gz", gz("d,ts,v\nx,2020-01-01T00:00:00Z,1\n"));
     project.write("in/b.csv.gz", "");
-    pack("in/c.csv.gz", "");
+    project.write("in/c.csv.gz", gz(""));
     project.ok(&["run", "j"]);
     // Cut to 0 bytes, and to the packing of nothing: as those that never had rows.
     for emptied in [b"".to_vec(), fs::read(project.path("in/c.csv.gz")).unwrap()] {
@@ -383,7 +378,7 @@ fn an_emptied_packed_input_is_no_copy_of_another_empty_one() {
         assert_eq!(contents(&project), "x#01=1");
         assert_up_to_date(&project);
     }
-    pack("in/a.csv.gz", "d,ts,v\nx,2020-01-01T00:00:00Z,2\n");
+    project.write("in/a.csv.gz", gz("d,ts,v\nx,2020-01-01T00:00:00Z,2\n"));
     project.ok(&["run", "j"]);
     assert_eq!(contents(&project), "x#01=2");
 }
@@ -413,9 +408,7 @@ fn files_without_rows_are_no_copies_of_each_other() {
 
 /// Writes a packed copy of a file, and removes the file.
 fn pack_in_place(project: &Project, path: &str) {
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    std::io::Write::write_all(&mut gzip, project.read(path).as_bytes()).unwrap();
-    project.write(&format!("{path}.gz"), gzip.finish().unwrap());
+    project.write(&format!("{path}.gz"), gz(project.read(path)));
     fs::remove_file(project.path(path)).unwrap();
 }
 

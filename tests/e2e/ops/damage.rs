@@ -187,8 +187,7 @@ fn lost_newest_manifests_are_found_by_what_else_names_them() {
     project.ok(&["run", "j"]);
     let query: &[&str] = &["sql", "-c", "select count(*) as n from T"];
     assert_eq!(project.json(&["sql", "-c", "select count(*) as n from T"])[0]["n"], 1);
-    let manifests: Vec<String> = project.files("data/tables/T/manifest").into_keys().collect();
-    fs::remove_file(project.path(manifests.last().unwrap())).unwrap();
+    project.lose_newest_manifest("T");
     for args in [
         query,
         &["run", "j"],
@@ -270,7 +269,7 @@ fn what_only_lost_versions_hold_is_not_given_up_in_silence() {
     project.write("in/3.csv", "meter,ts,kwh\n3,2020-01-03T10:00:00Z,1\n");
     project.run_job("j");
     fs::remove_file(project.path("in/3.csv")).unwrap();
-    fs::remove_file(project.path(project.files("data/tables/T/manifest").keys().next_back().unwrap())).unwrap();
+    project.lose_newest_manifest("T");
     project.fails(1, &["doctor", "--fix"]);
     project.ok(&["doctor", "--fix", "--without", "in/3.csv"]);
     project.ok(&["run", "j"]);
@@ -288,7 +287,7 @@ fn versions_that_held_nothing_more_of_gone_inputs_are_given_up() {
     fs::rename(project.path("in/b.csv"), project.path("in/c.csv")).unwrap();
     project.write("in/d.csv", "meter,ts,kwh\n4,2020-01-04T10:00:00Z,1\n");
     project.run_job("j");
-    fs::remove_file(project.path(project.files("data/tables/T/manifest").keys().next_back().unwrap())).unwrap();
+    project.lose_newest_manifest("T");
 
     project.ok(&["doctor", "--fix"]);
     project.ok(&["run", "j"]);
@@ -306,7 +305,7 @@ fn what_unreadable_records_name_is_given_up_by_a_pattern_only() {
     let newest = runs.map(|run| run.unwrap().file_name().into_string().unwrap()).max().unwrap();
     let record = format!("runs/{newest}");
     project.write(&format!("data/{record}"), "{");
-    fs::remove_file(project.path(project.files("data/tables/T/manifest").keys().next_back().unwrap())).unwrap();
+    project.lose_newest_manifest("T");
 
     // The first fix moves the record away, and what it named stays unknown.
     for path in [record.clone(), format!("quarantine/{record}")] {

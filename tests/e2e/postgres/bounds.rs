@@ -2,6 +2,7 @@
 
 use super::served::Served;
 use crate::harness::Project;
+use crate::harness::system::processor_ticks;
 
 fn loaded() -> Project {
     let project = Project::new("j", readings_job!("*.csv", "", ""));
@@ -104,4 +105,55 @@ fn errors_of_the_store_have_their_codes() {
 
     std::fs::write(&file, &sound).unwrap();
     assert_eq!(served.rows(query).unwrap(), "1.5|1");
+}
+
+#[test]
+fn long_statements_are_answered_and_deep_ones_refused() {
+    let project = loaded();
+    let served = Served::start(&project, &[]);
+    let ask = |text: String| {
+        project.write("asked.sql", text);
+        served.psql(&["-A", "-t", "-f", &project.path("asked.sql").display().to_string()])
+    };
+    let from = "FROM (VALUES (1), (2), (3)) AS t (v)";
+    for (op, of, count) in [(" AND ", "v <> 1", "2"), (" OR ", "v = 1", "1")] {
+        let Some(ran) = ask(format!("SELECT count(*) {from} WHERE {}", vec![of; 3_000].join(op))) else { return };
+        assert_eq!(ran.stdout.trim(), count, "{op}: {}", ran.stderr);
+    }
+    for level in ["(", "NOT ", "1 + "] {
+        let ran = ask(format!("SELECT {}true", level.repeat(100_000))).unwrap();
+        assert!(ran.stderr.contains("ERROR:  54001"), "{level}: {}", ran.stderr.chars().take(400).collect::<String>());
+        assert_eq!(served.rows("SELECT 1").unwrap(), "1", "{level}");
+    }
+}
+
+#[test]
+fn a_client_that_goes_ends_the_planning_of_its_query() {
+    let project = loaded();
+    let served = Served::start(&project, &[]);
+    // Seconds of planning, and hardly any of running.
+    let terms = vec!["SELECT max(v + 1), min(v) FROM (VALUES (1), (2)) AS t (v) GROUP BY v % 2"; 900];
+    project.write("long.sql", format!("SET statement_timeout = '1s'; {};", terms.join(" UNION ALL ")));
+    let file = project.path("long.sql").display().to_string();
+    let Some(ran) = served.psql(&["-A", "-t", "-f", &file]) else { return };
+    assert!(ran.stderr.contains("ERROR:  57014"), "{}{}", ran.stdout, ran.stderr);
+
+    let seen = processor_ticks(&served.process.0);
+    assert_eq!(served.rows("SELECT 1").unwrap(), "1");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let since = processor_ticks(&served.process.0) - seen;
+    assert!(since < 150, "{since} ticks after the end");
+}
+
+#[test]
+fn a_table_that_has_lost_its_newest_manifest_is_not_answered() {
+    let project = loaded();
+    project.write("two.csv", "meter,ts,kwh\n2,2024-01-01T00:00:00Z,2.5\n");
+    project.ok(&["run", "j"]);
+    project.lose_newest_manifest("T");
+
+    let served = Served::start(&project, &[]);
+    let Some(said) = served.refusal("SELECT count(*) FROM T") else { return };
+    assert!(said.contains("names version 2"), "{said}");
+    assert_eq!(served.rows("SELECT count(*) FROM \"T@1\"").unwrap(), "1");
 }

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-use crate::harness::Project;
 use crate::harness::inputs::append;
+use crate::harness::system::measured;
+use crate::harness::{Project, gz};
 
 /// A job of CSV files with the columns ts, note, pipe and kwh in any order.
 fn job(more: &str) -> Project {
@@ -332,4 +333,42 @@ fn last_line_is_replaced_when_it_is_completed() {
     append(&project, "in/a.csv", "\n");
     project.ok(&["run", "h"]);
     assert_eq!(totals(&project), (6, 3 + 1234 + 4 + 777));
+}
+
+#[test]
+fn open_quotes_take_no_more_memory_and_hardly_more_time_than_a_clean_file() {
+    let project = Project::new("j", readings_job!("*.csv*", "max_rejected = 100", ""));
+    let run = |name: &str, bytes: &[u8], rejected: u64| {
+        let root = name.split('.').next().unwrap();
+        project.write(name, bytes);
+        let ran = measured(&mut project.command(&["run", "j", "--memory", "64MiB", "--root", root]));
+        assert_eq!(ran.status.code(), Some(0), "{name}: {}", ran.said);
+        std::fs::remove_file(project.path(name)).unwrap();
+        let record = &project.json(&["history", "--limit", "1", "--root", root])[0];
+        assert_eq!(record["rejected"], rejected, "{name}: {record}");
+        ran
+    };
+    // 100 MB of wide rows, with a quote in each of some lines.
+    let note = "x".repeat(400);
+    let file = |has_quote: &dyn Fn(usize) -> bool| {
+        let mut text = "meter,ts,kwh,note\n".to_owned();
+        for row in 0..230_000 {
+            let (day, minute) = (row / 1_440 % 28 + 1, row % 1_440);
+            let quote = if has_quote(row) { "\"" } else { "" };
+            let time = format!("2024-01-{day:02}T{:02}:{:02}:00Z", minute / 60, minute % 60);
+            writeln!(text, "{},{time},1.5,{quote}{note}", row / 40_320).unwrap();
+        }
+        text.into_bytes()
+    };
+    let clean = run("clean.csv", &file(&|_| false), 0);
+    let open = file(&|row| row == 5);
+    for (name, bytes, rejected) in [
+        ("open.csv", open.clone(), 1),
+        ("packed.csv.gz", gz(open), 1),
+        ("often.csv", file(&|row| row % 5_000 == 5), 46),
+    ] {
+        let ran = run(name, &bytes, rejected);
+        assert!(ran.most <= clean.most + 64, "{name}: {} MiB, clean {}", ran.most, clean.most);
+        assert!(ran.ticks <= 2 * clean.ticks + 100, "{name}: {} ticks, clean {}", ran.ticks, clean.ticks);
+    }
 }

@@ -1,14 +1,13 @@
 //! Arrow IPC, Avro, and Parquet with lists and packed: proposed, loaded, rejected with their place.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields};
 
-use crate::harness::Project;
 use crate::harness::bucket::{BUCKET, InBucket};
+use crate::harness::{Project, gz};
 use crate::load::new::loads;
 
 const START: i64 = 1_600_000_000;
@@ -46,12 +45,6 @@ fn ipc(batch: &RecordBatch) -> Vec<u8> {
     let mut writer = arrow::ipc::writer::FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     writer.write(batch).unwrap();
     writer.into_inner().unwrap()
-}
-
-fn gz(bytes: &[u8]) -> Vec<u8> {
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packed.write_all(bytes).unwrap();
-    packed.finish().unwrap()
 }
 
 /// An Avro file with one block of (host, time, load), written by hand.

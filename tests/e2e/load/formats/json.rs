@@ -1,9 +1,7 @@
 //! Lines of JSON: records in any shape to cells, rejects with their place, growth, compression, proposals.
 
-use std::io::Write;
-
-use crate::harness::Project;
 use crate::harness::inputs::append;
+use crate::harness::{Project, gz};
 use crate::load::new::loads;
 
 const JOB: &str = r#"
@@ -28,12 +26,6 @@ columns = [{ qualifier = "v", value = "{v}" }]
 /// A project with this job, whose source has `keys` besides.
 fn job(keys: &str) -> Project {
     Project::new("j", &JOB.replace("time =", &format!("{keys}\ntime =")))
-}
-
-fn gz(text: &str) -> Vec<u8> {
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packed.write_all(text.as_bytes()).unwrap();
-    packed.finish().unwrap()
 }
 
 #[test]

@@ -1,21 +1,18 @@
 //! Times, keys and files as loggers and collectors leave them.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::Command;
 
-use crate::harness::Project;
+use crate::harness::{Project, gz};
 
 #[test]
 fn printed_commands_destroy_nothing() {
     let project = Project::empty();
     let text = b"ts,caf\xE9\n2021-04-01,1\n2021-04-02,2\n";
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packed.write_all(text).unwrap();
     for (name, bytes, made) in [
         ("NEW.csv", text.to_vec(), "NEW2.csv"),
         ("my $data.csv", text.to_vec(), "NEW.csv"),
-        ("a.csv.gz", packed.finish().unwrap(), "NEW.csv"),
+        ("a.csv.gz", gz(text), "NEW.csv"),
     ] {
         project.write(name, &bytes);
         let error = project.fails(2, &["new", "n", "--from", name]);
@@ -109,9 +106,7 @@ fn records_with_their_length_before_them_are_named() {
 
     // A packed .json is data, also in a folder.
     let lines: String = (0..60).map(|at| format!("{{\"ts\":\"2021-04-01T00:{at:02}:00Z\",\"v\":{at}}}\n")).collect();
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packed.write_all(lines.as_bytes()).unwrap();
-    project.write("f/metrics.json.gz", packed.finish().unwrap());
+    project.write("f/metrics.json.gz", gz(lines));
     project.ok(&["new", "f", "--from", "f"]);
     project.ok(&["run", "f"]);
     assert_eq!(project.sql("select count(*) as n from F")[0]["n"], 60);

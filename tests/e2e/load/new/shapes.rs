@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::loads;
-use crate::harness::{Project, repository};
+use crate::harness::{Project, gz, repository};
 
 /// What a part of the export covers: `day`, `month` or `query`.
 fn per(project: &Project, job: &str) -> String {
@@ -243,9 +243,7 @@ fn loads_archives_and_days_before_1970() {
             "csv.zip" => project.write(&name, fs::read(archive).unwrap()),
             _ => {
                 let text = table("date,close", 0..56, |at| format!("1968-0{}-{:02},{at}.50", 1 + at / 28, 1 + at % 28));
-                let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-                std::io::Write::write_all(&mut gzip, text.as_bytes()).unwrap();
-                project.write(&name, gzip.finish().unwrap());
+                project.write(&name, gz(text));
             }
         }
         let job = ending.replace('.', "-");

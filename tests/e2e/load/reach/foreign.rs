@@ -1,10 +1,9 @@
 //! Formats that are not read are called by their names, with a way on that works.
 
-use std::io::Write;
 use std::process::Command;
 
 use super::{count, job, rows};
-use crate::harness::Project;
+use crate::harness::{Project, gz};
 
 /// The error of `new` for a file.
 fn refused(project: &Project, name: &str, bytes: &[u8]) -> String {
@@ -25,12 +24,6 @@ fn follow(project: &Project, message: &str) {
     let command = message.trim().rsplit_once(": ").unwrap().1;
     let done = Command::new("sh").args(["-c", command]).current_dir(project.path("")).status().unwrap();
     assert!(done.success(), "{command}");
-}
-
-fn gzip(text: &[u8]) -> Vec<u8> {
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    packed.write_all(text).unwrap();
-    packed.finish().unwrap()
 }
 
 #[test]
@@ -62,14 +55,14 @@ fn foreign_formats_are_named() {
         ("a.csv", b"BZh91AY&SY\x01\x02".to_vec(), "bzip2"),
         ("a.csv", b"\xFD7zXZ\0\0\x04".to_vec(), "xz"),
         ("a.csv.bz2", b"BZh91AY&SY\x01\x02".to_vec(), "bzip2"),
-        ("a.tar.gz", gzip(&tar), "tar archive"),
+        ("a.tar.gz", gz(&tar), "tar archive"),
         ("a.csv", tar.clone(), "tar archive"),
-        ("a.csv.gz", gzip(&tar), "tar archive"),
-        ("a.csv.gz", gzip(&gzip(b"ts,v\n")), "gzip inside"),
+        ("a.csv.gz", gz(&tar), "tar archive"),
+        ("a.csv.gz", gz(&gz(b"ts,v\n")), "gzip inside"),
         ("a.csv", b"<html><table><tr><td>ts</td></tr></table></html>".to_vec(), "HTML"),
         ("a.csv", b"{\"ts\": 1, \"v\": 2}\n".to_vec(), "JSON"),
         ("a.csv", b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1".to_vec(), "Excel"),
-        ("a.parquet", gzip(b"PAR1"), "gzip"),
+        ("a.parquet", gz(b"PAR1"), "gzip"),
         ("a.csv", b"\x83e\x83X\x83g,v\n\x93\xFA\x96{,1\n\x93\xFA,2\n".to_vec(), "SHIFT_JIS"),
         ("a.csv", b"ts,caf\xE9\n2021-04-01,1\n2021-04-02,2\n".to_vec(), "latin1"),
     ] {
@@ -134,7 +127,7 @@ fn dialects_of_instruments_are_read_or_named() {
 fn what_compressors_and_tapes_leave_is_read() {
     let project = Project::new("j", &job("\"in/*\"", ""));
     let text = rows(0, 60);
-    project.write("in/zeros.csv.gz", [gzip(text.as_bytes()), vec![0; 1000]].concat());
+    project.write("in/zeros.csv.gz", [gz(text.as_bytes()), vec![0; 1000]].concat());
     // A frame that holds no data, then one with a window of 1 GiB.
     let size = u32::try_from(rows(60, 60).len()).unwrap() << 3 | 1;
     let skipped = [0x184D_2A50_u32.to_le_bytes(), 4_u32.to_le_bytes(), 7_u32.to_le_bytes()].concat();
@@ -143,7 +136,7 @@ fn what_compressors_and_tapes_leave_is_read() {
     project.ok(&["run", "j"]);
     assert_eq!(count(&project), 120);
 
-    project.write("in/behind.csv.gz", [gzip(rows(120, 60).as_bytes()), b"end of tape".to_vec()].concat());
+    project.write("in/behind.csv.gz", [gz(rows(120, 60).as_bytes()), b"end of tape".to_vec()].concat());
     let error = project.fails(1, &["run", "j"]);
     assert!(error.contains("in/behind.csv.gz") && error.contains("11 bytes behind the end"), "{error}");
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::time::{Duration, SystemTime};
 
 use super::{count, job, notes, put_parquet, rows};
-use crate::harness::Project;
+use crate::harness::{Project, gz};
 
 #[test]
 fn links_folders_and_other_encodings_are_named() {
@@ -80,9 +80,7 @@ fn unfinished_files_do_not_keep_others_from_being_loaded() {
     let project = Project::new("j", &job("\"in/*\"", ""));
     put_parquet(&project, "whole.parquet", 10, 10);
     let whole = fs::read(project.path("whole.parquet")).unwrap();
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    std::io::Write::write_all(&mut packed, rows(20, 10).as_bytes()).unwrap();
-    let packed = packed.finish().unwrap();
+    let packed = gz(rows(20, 10));
     project.write("in/1.csv", rows(0, 10));
     project.write("in/2.parquet", &whole[..whole.len() / 2]);
     project.write("in/3.csv.gz", &packed[..packed.len() - 10]);
