@@ -9,6 +9,7 @@ mod date_comparisons;
 mod dependencies;
 pub mod directory_patterns;
 mod distinct_decimals;
+mod flat_unions;
 pub mod floats;
 mod limits;
 mod long_join_chains;
@@ -39,6 +40,7 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = floats::analyzer_rules();
     rules.push(Arc::new(multisets::Multisets));
     rules.push(Arc::new(subqueries::Subqueries));
+    rules.push(Arc::new(flat_unions::FlatUnions));
     rules.push(Arc::new(dependencies::Dependencies));
     rules
 }

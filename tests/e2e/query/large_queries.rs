@@ -165,10 +165,15 @@ fn ticks_of(project: &Project, statement: &str) -> u64 {
 #[test]
 fn planning_grows_with_the_length_of_a_statement_and_no_faster() {
     let project = project();
-    let sum =
-        |terms| format!("select {} as n from (values (1), (2)) as t (v) order by n", vec!["v"; terms].join(" + "));
-    let (short, long) = (ticks_of(&project, &sum(200)), ticks_of(&project, &sum(800)));
-    assert!(long < 6 * short + 200, "200 terms take {short} ticks, 800 take {long}");
+    let from = "from (values (1), (2)) as t (v)";
+    let sum = |terms| format!("select {} as n {from} order by n", vec!["v"; terms].join(" + "));
+    let union = |terms| vec![format!("select v + 1 {from}"); terms].join(" union all ");
+    let distinct = |terms| vec![format!("select v + 1 {from}"); terms].join(" union ");
+    let condition = |terms| format!("select v {from} where {}", vec!["not (v = 3 and v > 4)"; terms].join(" and "));
+    for long in [&sum as &dyn Fn(usize) -> String, &union, &distinct, &condition] {
+        let (short, long) = (ticks_of(&project, &long(200)), ticks_of(&project, &long(800)));
+        assert!(long < 6 * short + 200, "200 terms take {short} ticks, 800 take {long}");
+    }
 
     for levels in ["(", "not ", "1 + "] {
         let refused = ticks_of(&project, &format!("select {}true", levels.repeat(100_000)));

@@ -8,6 +8,7 @@ use tidetable_functions::{add_series_functions, override_totals, register};
 
 use crate::asof::planner::AsOfPlanner;
 use crate::session::nodes::NodePlanner;
+use crate::session::planning::StopsPlanning;
 use crate::syntax::statement::BigtableTypes;
 use crate::views::planner::{ViewPlanner, Views};
 use crate::views::time_series::TimeSeriesPlanner;
@@ -17,7 +18,12 @@ pub(crate) fn with_sql_features(builder: SessionStateBuilder, views: Arc<dyn Vie
     add_series_functions(override_totals(register(builder.with_default_features())))
         .with_type_planner(Arc::new(BigtableTypes))
         .with_query_planner(Arc::new(NodePlanner))
-        .with_relation_planners(vec![Arc::new(AsOfPlanner), Arc::new(TimeSeriesPlanner), Arc::new(ViewPlanner(views))])
+        .with_relation_planners(vec![
+            Arc::new(StopsPlanning),
+            Arc::new(AsOfPlanner),
+            Arc::new(TimeSeriesPlanner),
+            Arc::new(ViewPlanner(views)),
+        ])
 }
 
 /// Configures the parser and the planner: identifiers are case-sensitive, `600.60` is a decimal and not a double, and errors carry

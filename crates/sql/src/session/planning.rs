@@ -8,11 +8,13 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result as PlanResult;
 use datafusion::execution::{SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::planner::{RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::DataFrame;
+use datafusion::sql::sqlparser::ast::TableFactor;
 use tidetable_functions::check_abandoned;
 use tidetable_upstream::rules::node_rule::Rule;
 
@@ -58,6 +60,17 @@ pub(crate) async fn physical(frame: DataFrame) -> Result<PlannedQuery> {
 /// The most nodes above each other.
 pub(crate) fn depth(plan: &Arc<dyn ExecutionPlan>) -> usize {
     1 + plan.children().into_iter().map(depth).max().unwrap_or_default()
+}
+
+/// Ends the planning of a long text for a caller that no longer waits, at the next table that it names.
+#[derive(Debug)]
+pub(crate) struct StopsPlanning;
+
+impl RelationPlanner for StopsPlanning {
+    fn plan_relation(&self, relation: TableFactor, _: &mut dyn RelationPlannerContext) -> PlanResult<RelationPlanning> {
+        check_abandoned()?;
+        Ok(RelationPlanning::Original(Box::new(relation)))
+    }
 }
 
 /// The rules, each of which ends planning for a caller that no longer waits.
