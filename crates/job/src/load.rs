@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use chrono_tz::Tz;
-use tidetable_sql::Preparation;
 use toml::de::DeTable;
 
 use crate::file::cron;
@@ -17,7 +16,6 @@ use crate::file::problem::{JobFileError, Mistake};
 use crate::file::sections::declared_table::Table;
 use crate::file::sections::export::Export;
 use crate::file::sections::messages::Messages;
-use crate::file::sections::source::Source;
 use crate::file::{keys, sections};
 use crate::project::Project;
 
@@ -144,15 +142,7 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
         timezone: timezone?,
         catch_up,
         catch_up_window,
-        sources: sources
-            .into_iter()
-            .map(|source| Source {
-                spec: source.spec,
-                derive: source.derived.written,
-                preparation: Preparation { derive: source.derived.compiled, filter: None },
-                storage: source.storage,
-            })
-            .collect(),
+        sources: sources.into_iter().map(|source| source.read_for(&tables)).collect(),
         tables,
         exports,
         checks,

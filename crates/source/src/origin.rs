@@ -10,10 +10,10 @@ use crate::csv::{Dialect, Scan};
 use crate::reject::raw;
 
 /// Line numbers and raw text of the rows of a batch. Keeps the chunk alive.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Origin(Kind);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Kind {
     Text {
         bytes: Bytes,

@@ -110,6 +110,33 @@ impl Thousands {
     }
 }
 
+/// Which instant a local time is that occurs twice, because the clocks go back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Ambiguous {
+    /// The earlier one.
+    #[default]
+    Earlier,
+    /// The later one.
+    Later,
+    /// The one that follows the time before it in the file, of the same series: the first pass of the hour is the earlier one,
+    /// the second the later one. See [`SourceSpec::series`].
+    ByOrder,
+}
+
+impl Ambiguous {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Earlier, Self::Later, Self::ByOrder];
+
+    /// As it is written in a job file.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Earlier => "earlier",
+            Self::Later => "later",
+            Self::ByOrder => "by-order",
+        }
+    }
+}
+
 /// One declared column: its name in files, its type, and how its values are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnSpec {
@@ -121,9 +148,10 @@ pub struct ColumnSpec {
     /// days since 1899-12-30. By default RFC 3339 (a blank is accepted for the T; seconds and offset are optional) and
     /// `%Y-%m-%d`.
     pub format: Option<String>,
-    /// Zone of times without an offset; UTC by default. An ambiguous local time is the earlier instant; a nonexistent one
-    /// rejects its row.
+    /// Zone of times without an offset; UTC by default. A local time that does not exist rejects its row.
     pub timezone: Option<Tz>,
+    /// Which instant a local time is that occurs twice.
+    pub ambiguous: Ambiguous,
     /// Whether `,` is the decimal separator of numbers; as the source's by default.
     pub decimal_comma: Option<bool>,
     /// What separates groups of three digits; nothing by default.
@@ -133,7 +161,15 @@ pub struct ColumnSpec {
 impl ColumnSpec {
     /// A column with the default format and zone.
     pub fn new(name: impl Into<String>, kind: FieldType) -> Self {
-        Self { name: name.into(), kind, format: None, timezone: None, decimal_comma: None, thousands: None }
+        Self {
+            name: name.into(),
+            kind,
+            format: None,
+            timezone: None,
+            ambiguous: Ambiguous::Earlier,
+            decimal_comma: None,
+            thousands: None,
+        }
     }
 }
 
@@ -227,6 +263,9 @@ pub struct SourceSpec {
     pub mode: SchemaMode,
     /// Whether NaN in a float column of Parquet rejects its row; it is null by default.
     pub rejects_nan: bool,
+    /// The columns whose values tell series apart, such as `meter`: times are in order within each. Used by columns that are
+    /// [`Ambiguous::ByOrder`].
+    pub series: Vec<String>,
 }
 
 impl SourceSpec {

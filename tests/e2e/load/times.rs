@@ -222,3 +222,92 @@ fn truncated_digits_are_reported_and_leap_seconds_are_accepted() {
     assert_eq!(project.sql("SELECT ts FROM T WHERE id = 'a'")[0]["ts"], "2020-01-01T00:00:00.123456Z");
     assert_eq!((project.rejected(&record).len(), &project.rejected(&record)[0]["line"]), (1, &5.into()));
 }
+
+/// A job `t` over files of `id`, `ts` in Paris, with this rule for the hour that occurs twice.
+fn paris(rule: &str) -> Project {
+    let format = if rule.is_empty() { String::new() } else { format!(", ambiguous = \"{rule}\"") };
+    let source = format!(
+        "[sources.r.columns]\nid = \"text\"\nts = {{ format = \"%Y-%m-%d %H:%M\", timezone = \"Europe/Paris\"{format} }}"
+    );
+    Project::new("t", &job(&source).replace("in/*.csv", "in/*"))
+}
+
+/// The times of a series as `HH:MM` in UTC, in order.
+fn utc_of(project: &Project, id: &str) -> String {
+    let rows = project.sql(&format!("select to_char(ts, '%H:%M') as at from T where id = '{id}' order by ts"));
+    rows.iter().map(|row| row["at"].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+}
+
+/// Half hours of two meters around the hour that occurs twice, meter by meter or time by time.
+fn night(by_meter: bool) -> Vec<String> {
+    let clocks = ["01:30", "02:00", "02:30", "02:00", "02:30", "03:00"];
+    let row = |id: &str, clock: &str| format!("{id},2021-10-31 {clock}\n");
+    match by_meter {
+        true => ["a", "b"].iter().flat_map(|id| clocks.iter().map(move |clock| row(id, clock))).collect(),
+        false => clocks.iter().flat_map(|clock| ["a", "b"].iter().map(move |id| row(id, clock))).collect(),
+    }
+}
+
+#[test]
+fn the_order_of_a_file_tells_the_passes_of_the_hour_that_occurs_twice() {
+    let told = "23:30 00:00 00:30 01:00 01:30 02:00";
+    for by_meter in [true, false] {
+        let mut rows = night(by_meter);
+        for falling in [false, true] {
+            let project = paris("by-order");
+            project.write("in/a.csv", format!("id,ts\n{}", rows.concat()));
+            let record = project.run_job("t");
+            assert_eq!([utc_of(&project, "a"), utc_of(&project, "b")], [told; 2], "{by_meter} {falling}");
+            assert!(!note(&record, "clock"), "{record}");
+            rows.reverse();
+        }
+    }
+
+    // A file that grows within the hour goes on where it was.
+    let project = paris("by-order");
+    let rows = night(false);
+    for end in [3, 5, 7, 8, 12] {
+        project.write("in/a.csv", format!("id,ts\n{}", rows[..end].concat()));
+        project.ok(&["run", "t"]);
+    }
+    assert_eq!([utc_of(&project, "a"), utc_of(&project, "b")], [told; 2]);
+    assert!(project.ok(&["plan", "t"]).contains("nothing to do"));
+
+    // Times of other formats, and rejected rows between.
+    let project = paris("by-order");
+    let rows = night(true).concat().replace("a,2021-10-31 01:30\n", "a,2021-10-31 01:30\na,soon\n");
+    project.write("rows.csv", format!("id,ts\n{rows}"));
+    project.ok(&["sql", "-c", "select id, cast(ts as varchar) as ts from 'rows.csv'", "-O", "rows.parquet"]);
+    project.write("in/rows.parquet", std::fs::read(project.path("rows.parquet")).unwrap());
+    project.ok(&["run", "t"]);
+    assert_eq!([utc_of(&project, "a"), utc_of(&project, "b")], [told; 2]);
+}
+
+#[test]
+fn one_instant_of_the_hour_that_occurs_twice_can_be_named() {
+    for (rule, told, is_noted) in [("", "23:30 00:00 02:00", true), ("later", "23:30 01:00 02:00", false)] {
+        let project = paris(rule);
+        project.write("in/a.csv", "id,ts\na,2021-10-31 01:30\na,2021-10-31 02:00\na,2021-10-31 03:00\n");
+        let record = project.run_job("t");
+        assert_eq!(utc_of(&project, "a"), told, "{rule}");
+        assert_eq!(note(&record, "clocks"), is_noted, "{record}");
+    }
+
+    // Another rule is another reading of the files.
+    let project = paris("");
+    project.write("in/a.csv", format!("id,ts\n{}", night(true).concat()));
+    project.ok(&["run", "t"]);
+    assert_eq!(utc_of(&project, "a"), "23:30 00:00 00:30 02:00");
+    let text =
+        project.read("jobs/t/job.toml").replace("\"Europe/Paris\"", "\"Europe/Paris\", ambiguous = \"by-order\"");
+    project.write("jobs/t/job.toml", &text);
+    project.ok(&["run", "t", "--rebuild"]);
+    assert_eq!(utc_of(&project, "a"), "23:30 00:00 00:30 01:00 01:30 02:00");
+
+    project.write("jobs/t/job.toml", text.replace("by-order", "both"));
+    let told = project.fails(2, &["check", "t"]);
+    assert!(told.contains("by-order"), "{told}");
+    let project = Project::new("t", &text.replace(", timezone = \"Europe/Paris\"", ""));
+    let told = project.ok(&["check", "t", "--output", "json"]);
+    assert!(told.contains("`ambiguous` of column ts of source r changes nothing"), "{told}");
+}

@@ -70,7 +70,7 @@ impl Clock {
     /// The offset of a local time, both in seconds.
     fn meant(&self, local: i64) -> Option<i64> {
         let meant = LocalOffset::resolve(&self.zone, &DateTime::from_timestamp(local, 0)?.naive_utc());
-        let repeated = u64::from(matches!(meant, LocalOffset::Ambiguous(_)));
+        let repeated = u64::from(matches!(meant, LocalOffset::Ambiguous { .. }));
         count_times(TimeCounts { repeated, ..TimeCounts::default() });
         meant.offset().map(i64::from)
     }

@@ -302,6 +302,10 @@ pub(crate) static COLUMN_TYPE: Section = Section {
             .says("Type of the column: `text`, `int64`, `float64`, `decimal(9,2)`, `timestamp`, .."),
         key("format", ValueShape::Text).says("How times are written, such as `%d/%m/%Y %H:%M`."),
         key("timezone", ValueShape::Text).says("Time zone of times without an offset."),
+        key("ambiguous", ValueShape::Text).says(
+            "Which instant a local time is that occurs twice when clocks go back: `earlier` (default), `later`, or `by-order`: as \
+             the order of a file tells, of the rows with the same row key but for its time.",
+        ),
         key("decimal", ValueShape::Text)
             .says("Decimal separator of its numbers, `.` or `,`, if it differs from that of `csv`."),
         key("thousands", ValueShape::Text).says("Separator of thousands in its numbers: `,`, `.`, a blank or `'`."),

@@ -412,8 +412,9 @@ fn repeated_times(draft: &Draft<'_>) -> Option<String> {
     let count = draft.sample.repeated.max(of_parts);
     (count > 0).then(|| {
         format!(
-            "{count} local times occur twice, because the clocks go back{}: the first of the two is taken. Clocks that stay \
-             at one offset need it as --timezone, such as +01:00.",
+            "{count} local times occur twice, because the clocks go back{}: the first of the two is taken. Where the order of \
+             rows tells the two apart, `ambiguous = \"by-order\"` of the column takes both. Clocks that stay at one offset need \
+             it as --timezone, such as +01:00.",
             first.unwrap_or_default()
         )
     })

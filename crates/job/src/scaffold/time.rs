@@ -323,7 +323,7 @@ fn instant(zone: Tz, local: i64) -> Option<i64> {
 /// The local time of an instant, if the clocks of `zone` show it twice.
 pub(crate) fn repeated_local(zone: Tz, micros: i64) -> Option<NaiveDateTime> {
     let local = DateTime::from_timestamp_micros(micros)?.with_timezone(&zone).naive_local();
-    matches!(LocalOffset::resolve(&zone, &local), LocalOffset::Ambiguous(_)).then_some(local)
+    matches!(LocalOffset::resolve(&zone, &local), LocalOffset::Ambiguous { .. }).then_some(local)
 }
 
 /// SQL for the number of a year, month or day.

@@ -10,8 +10,13 @@ use chrono::{NaiveDateTime, Offset, TimeZone};
 pub enum LocalOffset {
     /// The local time is that of one instant.
     Unique(i32),
-    /// The clocks go back, so the local time occurs twice: the offset of the earlier instant, which is the one used.
-    Ambiguous(i32),
+    /// The clocks go back, so the local time occurs twice. The earlier instant is used, unless another is asked for.
+    Ambiguous {
+        /// The offset of the earlier instant.
+        earlier: i32,
+        /// The offset of the later instant.
+        later: i32,
+    },
     /// The clocks go forward over the local time, which does not exist.
     Skipped,
 }
@@ -23,7 +28,7 @@ impl LocalOffset {
         match zone.offset_from_local_datetime(local).map(|offset| offset.fix().local_minus_utc()) {
             Mapped::Single(offset) => Self::Unique(offset),
             // `MappedLocalTime::Ambiguous` is (earliest, latest).
-            Mapped::Ambiguous(earliest, _) => Self::Ambiguous(earliest),
+            Mapped::Ambiguous(earlier, later) => Self::Ambiguous { earlier, later },
             Mapped::None => Self::Skipped,
         }
     }
@@ -31,8 +36,16 @@ impl LocalOffset {
     /// The offset in seconds east of UTC; `None` if the local time does not exist.
     pub fn offset(self) -> Option<i32> {
         match self {
-            Self::Unique(offset) | Self::Ambiguous(offset) => Some(offset),
+            Self::Unique(offset) | Self::Ambiguous { earlier: offset, .. } => Some(offset),
             Self::Skipped => None,
+        }
+    }
+
+    /// The offset of the later of two instants, as [`Self::offset`] is that of the earlier.
+    pub fn later_offset(self) -> Option<i32> {
+        match self {
+            Self::Ambiguous { later, .. } => Some(later),
+            other => other.offset(),
         }
     }
 }
@@ -53,7 +66,7 @@ mod tests {
         assert_eq!(at(3, 28, 1), LocalOffset::Unique(3600));
         assert_eq!(at(3, 28, 2), LocalOffset::Skipped);
         assert_eq!(at(3, 28, 3), LocalOffset::Unique(7200));
-        assert_eq!(at(10, 31, 2), LocalOffset::Ambiguous(7200));
+        assert_eq!(at(10, 31, 2), LocalOffset::Ambiguous { earlier: 7200, later: 3600 });
         assert_eq!(at(10, 31, 3), LocalOffset::Unique(3600));
         assert_eq!(at(10, 31, 2).offset(), Some(7200));
     }

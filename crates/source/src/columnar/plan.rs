@@ -18,7 +18,7 @@ use crate::origin::row_text;
 use crate::plan::{Matched, PathColumn, match_columns};
 use crate::reject::{RejectReason, Rejected, raw};
 use crate::spec::{SchemaMode, SourceSpec};
-use crate::time::{Remarks, TimeCounts};
+use crate::time::{Adjusted, Remarks};
 use crate::value::ColumnPlan;
 
 /// How the columns of one file are read.
@@ -51,7 +51,7 @@ pub(crate) struct Parsed {
     pub kept: Option<Vec<u32>>,
     pub rejected: Vec<Rejected>,
     pub read: u64,
-    pub times: TimeCounts,
+    pub times: Adjusted,
 }
 
 /// The declared columns of all events of a batch, and what is to be said of their values.
@@ -60,6 +60,7 @@ struct TypedEvents {
     arrays: Vec<ArrayRef>,
     /// One a row at most, in ascending order: that of the first column.
     faults: Vec<EventFault>,
+    /// One for each column.
     remarks: Vec<Remarks>,
     /// The rows with NaN, which are null, once for each of their columns.
     nans: Vec<u32>,
@@ -73,13 +74,14 @@ struct EventFault {
 }
 
 impl TypedEvents {
-    /// The adjusted times and the NaNs of the rows that are kept.
-    fn times(&self, is_kept: impl Fn(usize) -> bool) -> TimeCounts {
-        let mut times = TimeCounts::default();
+    /// The adjusted times and the NaNs of the rows that are kept; of all without `keep`.
+    fn times(&self, keep: Option<&[bool]>) -> Adjusted {
+        let mut times = Adjusted::default();
         for remarks in &self.remarks {
-            times += remarks.counts(&is_kept);
+            times.add_column(remarks, keep);
         }
-        times.nan = self.nans.iter().filter(|row| is_kept(**row as usize)).count() as u64;
+        let is_kept = |row: &&u32| keep.is_none_or(|keep| keep.get(**row as usize) == Some(&true));
+        times.counts.nan = self.nans.iter().filter(is_kept).count() as u64;
         times
     }
 }
@@ -168,7 +170,7 @@ impl ColumnarPlan {
 
         let read = exploded.batch.num_rows() as u64 + exploded.faults.len() as u64;
         if typed.faults.is_empty() && exploded.faults.is_empty() {
-            let times = typed.times(|_| true);
+            let times = typed.times(None);
             let Exploded { batch: source, records, .. } = exploded;
             return Ok(Parsed {
                 columns: typed.arrays,
@@ -187,7 +189,7 @@ impl ColumnarPlan {
                 *slot = false;
             }
         }
-        let times = typed.times(|row| keep.get(row) == Some(&true));
+        let times = typed.times(Some(&keep));
         let kept = (0u32..).zip(&keep).filter(|(_, keep)| **keep).map(|(row, _)| row).collect();
         let keep = BooleanArray::from(keep);
         let columns = typed.arrays.iter().map(|array| filter(array, &keep)).collect::<Result<_, _>>();
@@ -208,6 +210,7 @@ impl ColumnarPlan {
         for (index, (column, place)) in self.columns.iter().zip(&self.sources).enumerate() {
             let Some(ColumnSource { column: found, coercion }) = place else {
                 typed.arrays.push(new_null_array(&column.kind.arrow(), exploded.batch.num_rows()));
+                typed.remarks.push(Remarks::default());
                 continue;
             };
             let array = columns::values(&exploded.batch, &found.path).map_err(|source| self.arrow(source))?;
@@ -280,7 +283,7 @@ impl ColumnarPlan {
         }
 
         let columns = self.columns.iter().map(|column| new_null_array(&column.kind.arrow(), 0)).collect();
-        let (read, times) = (rows as u64, TimeCounts::default());
+        let (read, times) = (rows as u64, Adjusted::default());
         Parsed { columns, source, records: None, kept: Some(Vec::new()), rejected, read, times }
     }
 }

@@ -11,7 +11,7 @@ use crate::csv::later_header::{CsvHeader, LaterHeader};
 use crate::csv::notes::TextNotes;
 use crate::format::BYTE_ORDER_MARK;
 use crate::reject::{RejectReason, Rejected, raw};
-use crate::time::TimeCounts;
+use crate::time::Adjusted;
 use crate::value::ColumnBuilder;
 use crate::value::ColumnPlan;
 use crate::value::fields::Fields;
@@ -52,7 +52,7 @@ pub(crate) struct Parsed {
     pub starts: Vec<u32>,
     pub rejected: Vec<Rejected>,
     pub read: u64,
-    pub times: TimeCounts,
+    pub times: Adjusted,
     pub notes: TextNotes,
 }
 
@@ -323,9 +323,9 @@ impl<'a> Rows<'a> {
 
     pub fn finish(mut self) -> Result<Parsed, ArrowError> {
         let rows = self.starts.len();
-        let mut times = TimeCounts::default();
+        let mut times = Adjusted::default();
         for column in &mut self.columns {
-            times += column.remarks().counts(|_| true);
+            times.add_column(&column.remarks(), None);
         }
         let columns = self.columns.into_iter().enumerate().map(|(index, column)| {
             let fed = self.header.steps.contains(&Some(index));

@@ -17,7 +17,7 @@ use crate::json::otel;
 use crate::json::paths::{Member, Paths};
 use crate::json::scan::{Fault, Kind, Scanner, Value, elements, unescaped};
 use crate::reject::{RejectReason, Rejected, raw};
-use crate::time::TimeCounts;
+use crate::time::Adjusted;
 use crate::value::{ColumnBuilder, ColumnPlan};
 
 /// Members of an object whose keys are remembered.
@@ -418,11 +418,11 @@ impl<'a> Rows<'a> {
     }
 
     fn finish(mut self) -> Result<Parsed, ArrowError> {
-        let mut times = TimeCounts::default();
+        let mut times = Adjusted::default();
         for column in &mut self.columns {
-            times += column.remarks().counts(|_| true);
+            times.add_column(&column.remarks(), None);
         }
-        times.nan = self.nans;
+        times.counts.nan = self.nans;
         let columns = self.columns.into_iter().map(ColumnBuilder::finish).collect::<Result<Vec<ArrayRef>, _>>()?;
         let (starts, rejected, read) = (self.starts, self.rejected, self.read);
         Ok(Parsed {

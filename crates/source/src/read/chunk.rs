@@ -9,6 +9,7 @@ use memchr::{memchr, memchr_iter};
 use crate::blocks::Blocks;
 use crate::column_diff::ColumnDiff;
 use crate::csv::{Dialect, LaterHeader};
+use crate::read::parser::ParsedChunk;
 
 /// Whole records of a text, a slice of a row group of a Parquet file, rows of Arrow IPC, or blocks of an Avro file.
 #[derive(Debug, Clone)]
@@ -36,6 +37,8 @@ pub(crate) enum Body {
     /// Rows of a batch of Arrow IPC.
     Batch(RecordBatch),
     Avro(Blocks),
+    /// Rows that the reader had to parse itself, because their meaning depends on the rows before them.
+    Parsed(Box<ParsedChunk>),
 }
 
 impl Body {
@@ -75,6 +78,7 @@ impl Chunk {
             Body::Parquet { rows, .. } => *rows,
             Body::Batch(batch) => batch.num_rows(),
             Body::Avro(blocks) => blocks.records,
+            Body::Parsed(parsed) => parsed.rows_read as usize,
         }
     }
 }

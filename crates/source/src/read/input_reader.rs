@@ -21,6 +21,7 @@ use crate::plan::{Matched, match_columns, path_columns};
 use crate::read::chunk::{Body, Chunk};
 use crate::read::growth::{Growth, HeldContent};
 use crate::read::parser::{Parser, Plan, schema_of};
+use crate::read::repeated_hour::RepeatedHours;
 use crate::read::stop_check::StopCheck;
 use crate::read::text_start::{LONGEST_RECORD, TextStart, append_more};
 use crate::spec::{Preset, SchemaMode, SourceSpec};
@@ -46,6 +47,8 @@ pub struct InputReader {
     breaks: Vec<u64>,
     shape: TextShape,
     from: Feed,
+    /// What tells the two passes of an hour apart, where the order of the rows does.
+    hours: Option<Box<RepeatedHours>>,
     /// Bytes of a last line without a line end that are left for later, because the file changes.
     left: u64,
     ended: bool,
@@ -264,7 +267,18 @@ impl InputReader {
     fn new(path: String, parser: Parser, from: Feed) -> Self {
         let (parser, cuts, breaks) = (Arc::new(parser), Vec::new(), Vec::new());
         let shape = TextShape::default();
-        Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts, breaks, shape, from, left: 0, ended: false }
+        let (hours, left, ended) = (None, 0, false);
+        Self { path, parser, next_index: 0, next_line: 1, offset: 0, cuts, breaks, shape, from, hours, left, ended }
+    }
+
+    /// The same, for rows whose times depend on their order, if `spec` has such: this reader parses them.
+    ///
+    /// # Errors
+    /// [`SourceError::Arrow`] only for faults of this crate.
+    pub(crate) fn in_order(self, spec: &SourceSpec) -> Result<Self, SourceError> {
+        let hours =
+            RepeatedHours::new(spec).map_err(|source| SourceError::Arrow { path: self.path.clone(), source })?;
+        Ok(Self { hours: hours.map(Box::new), ..self })
     }
 
     /// Lets chunks begin at these offsets too. Records must begin there.
@@ -479,6 +493,14 @@ impl InputReader {
         Ok(Some(self.chunk(first_record, first_record - 1, Body::Avro(found))))
     }
 
+    /// The chunk, parsed if its times depend on its order.
+    fn ordered(&mut self, chunk: Chunk) -> Result<Chunk, SourceError> {
+        let Some(hours) = &mut self.hours else { return Ok(chunk) };
+        let mut parsed = self.parser.parse(chunk.clone())?;
+        hours.settle(&mut parsed).map_err(|source| SourceError::Arrow { path: self.path.clone(), source })?;
+        Ok(Chunk { body: Body::Parsed(Box::new(parsed)), ..chunk })
+    }
+
     fn chunk(&mut self, first_line: u64, offset: u64, body: Body) -> Chunk {
         let index = self.next_index;
         self.next_index += 1;
@@ -498,7 +520,9 @@ impl Iterator for InputReader {
             return None;
         }
         let path = self.path.clone();
-        let next = at_boundary(&path, || self.advance()).transpose();
+        let next =
+            at_boundary(&path, || self.advance()).and_then(|next| next.map(|chunk| self.ordered(chunk)).transpose());
+        let next = next.transpose();
         self.ended = !matches!(next, Some(Ok(_)));
         next
     }

@@ -5,6 +5,7 @@ mod chunk;
 mod growth;
 mod input_reader;
 mod parser;
+mod repeated_hour;
 mod stop_check;
 mod text_start;
 

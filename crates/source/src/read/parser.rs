@@ -20,7 +20,7 @@ use crate::plan::PathColumn;
 use crate::read::chunk::{Body, Chunk};
 use crate::reject::Rejected;
 use crate::spec::SourceSpec;
-use crate::time::{EpochColumn, TimeCounts};
+use crate::time::{Adjusted, EpochColumn, TimeCounts};
 use crate::value::ColumnPlan;
 
 /// Parses chunks of one file, with its columns matched to the declared ones.
@@ -44,7 +44,7 @@ pub(crate) enum Plan {
 }
 
 /// A parsed chunk. `rows_read` = rows of `batch` + `rejected`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ParsedChunk {
     /// Index of the chunk in its file.
     pub index: u64,
@@ -60,6 +60,8 @@ pub struct ParsedChunk {
     pub origin: Origin,
     /// How many times of `batch` were adjusted, and how many NaN became null.
     pub times: TimeCounts,
+    /// For each column, the rows of `batch` whose local time occurs twice, in ascending order.
+    pub(crate) repeated: Vec<Vec<u32>>,
     /// Unusual records that were read all the same.
     pub notes: TextNotes,
 }
@@ -130,6 +132,7 @@ impl Parser {
                 columns_of(plan.parse(batch, first_line, &|_| Ok(Vec::new()))?, first_line)
             }
             (Plan::Avro(plan), Body::Avro(blocks)) => columns_of(plan.parse(&blocks, first_line)?, first_line),
+            (_, Body::Parsed(parsed)) => return Ok(*parsed),
             // A chunk of another file.
             (Plan::Csv(_) | Plan::Json(_) | Plan::Parquet(_) | Plan::Arrow(_) | Plan::Avro(_), _) => {
                 return Err(SourceError::Changed { path: self.path.clone() });
@@ -152,7 +155,16 @@ impl Parser {
         for column in &self.epochs {
             notes.epochs.add_rows(*column, &batch, &|row| origin.line(row));
         }
-        Ok(ParsedChunk { index, batch, rows_read, rejected, origin, times, notes })
+        Ok(ParsedChunk {
+            index,
+            batch,
+            rows_read,
+            rejected,
+            origin,
+            times: times.counts,
+            repeated: times.repeated,
+            notes,
+        })
     }
 
     /// Whether a chunk has any row, accepted or not. Text is parsed for it: blank lines and repeated headers are no rows.
@@ -162,7 +174,7 @@ impl Parser {
     pub(crate) fn holds_rows(&self, chunk: Chunk) -> Result<bool, SourceError> {
         match &chunk.body {
             Body::Text { .. } => Ok(self.parse(chunk)?.rows_read > 0),
-            Body::Parquet { .. } | Body::Batch(_) | Body::Avro(_) => Ok(chunk.rows_at_most() > 0),
+            Body::Parquet { .. } | Body::Batch(_) | Body::Avro(_) | Body::Parsed(_) => Ok(chunk.rows_at_most() > 0),
         }
     }
 
@@ -198,6 +210,6 @@ struct ParsedColumns {
     read: u64,
     rejected: Vec<Rejected>,
     origin: Origin,
-    times: TimeCounts,
+    times: Adjusted,
     notes: TextNotes,
 }

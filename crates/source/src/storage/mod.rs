@@ -271,7 +271,7 @@ impl Storage {
     pub fn open(&self, spec: &SourceSpec, input: &InputFile) -> Result<InputReader, SourceError> {
         spec.check()?;
         let columns = column_plans(spec, input.reader)?;
-        at_boundary(&input.path, || match input.format {
+        let opened = at_boundary(&input.path, || match input.format {
             Format::Csv => {
                 let bytes = Decoded::new(input.path.clone(), self.raw(input)?)?.with_look(input.look());
                 let rules = TextRules { reader: input.reader, shape: input.shape };
@@ -287,7 +287,8 @@ impl Storage {
             Format::Parquet => {
                 InputReader::parquet(spec, self.parquet(input)?, columns, input.path.clone(), self.stop_check.clone())
             }
-        })
+        });
+        opened?.in_order(spec)
     }
 
     /// Makes the clients of the stores of a source, so that mistakes in its places and settings are found. Asks nothing of them.

@@ -22,13 +22,14 @@ use zone::ZoneCache;
 
 use crate::number;
 use crate::number::Exact;
+use crate::spec::Ambiguous;
 
 pub(crate) use epochs::EpochColumn;
 pub use epochs::{EpochNotes, OddEpoch};
 pub use format::FormatFault;
 pub(crate) use format::Unit;
 pub use stamp::TimeCounts;
-pub(crate) use stamp::{Remarks, Stamp, TimeFault};
+pub(crate) use stamp::{Adjusted, Remarks, Stamp, TimeFault};
 
 /// The form of times in rejects: what is expected, with an example.
 const RFC_3339: &str = "RFC 3339, such as 2026-01-31T18:30:00Z";
@@ -40,6 +41,8 @@ pub(crate) struct TimeRule {
     shape: Shape,
     fixed: Vec<Fixed>,
     zone: Option<Tz>,
+    /// Which instant a local time is that occurs twice.
+    ambiguous: Ambiguous,
     /// Whether the rules of the first reader version hold: no 24:00, no fractions of epoch numbers.
     is_old: bool,
 }
@@ -74,7 +77,7 @@ impl TimeRule {
                 let fixed =
                     common.iter().filter_map(|(text, utc)| Fixed::new(&format::compile(text).ok()?, *utc)).collect();
                 let shape = Shape::Items(format::rfc_3339(is_old));
-                Ok(Self { written: RFC_3339.to_owned(), shape, fixed, zone, is_old })
+                Ok(Self { written: RFC_3339.to_owned(), shape, fixed, zone, ambiguous: Ambiguous::Earlier, is_old })
             }
             Some(text) => Self::declared(text, zone, is_old),
         }
@@ -87,7 +90,8 @@ impl TimeRule {
 
     fn declared(text: &str, zone: Option<Tz>, is_old: bool) -> Result<Self, FormatFault> {
         if let Some(unit) = Unit::named(text) {
-            return Ok(Self { written: text.to_owned(), shape: Shape::Epoch(unit), fixed: Vec::new(), zone, is_old });
+            let (written, shape) = (text.to_owned(), Shape::Epoch(unit));
+            return Ok(Self { written, shape, fixed: Vec::new(), zone, ambiguous: Ambiguous::Earlier, is_old });
         }
         let mut items = format::compile(text)?;
         if is_old {
@@ -97,7 +101,13 @@ impl TimeRule {
         }
         format::check(&items)?;
         let fixed = Fixed::new(&items, false).into_iter().collect();
-        Ok(Self { written: text.to_owned(), shape: Shape::Items(items), fixed, zone, is_old })
+        let (written, shape) = (text.to_owned(), Shape::Items(items));
+        Ok(Self { written, shape, fixed, zone, ambiguous: Ambiguous::Earlier, is_old })
+    }
+
+    /// The same, with another instant for local times that occur twice.
+    pub fn with_ambiguous(self, ambiguous: Ambiguous) -> Self {
+        Self { ambiguous, ..self }
     }
 
     /// The format as it is declared, for messages.
@@ -136,8 +146,13 @@ impl TimeRule {
     pub fn local(&self, local: i64, clock: &mut Clock) -> Result<Stamp, TimeFault> {
         let Some(zone) = self.zone else { return Stamp::at(local).within() };
         let meant = clock.zones.meant(zone, local.div_euclid(SECOND)).ok_or(TimeFault::Range)?;
-        let offset = meant.offset().ok_or(TimeFault::Skipped(zone))?;
-        let repeated = matches!(meant, LocalOffset::Ambiguous(_));
+        let offset = match self.ambiguous {
+            Ambiguous::Earlier | Ambiguous::ByOrder => meant.offset(),
+            Ambiguous::Later => meant.later_offset(),
+        };
+        let offset = offset.ok_or(TimeFault::Skipped(zone))?;
+        // Of a column that says which is meant there is nothing to tell.
+        let repeated = matches!(meant, LocalOffset::Ambiguous { .. }) && self.ambiguous != Ambiguous::Later;
         Stamp { repeated, ..Stamp::at(local - i64::from(offset) * SECOND) }.within()
     }
 
@@ -255,6 +270,16 @@ impl TimeRule {
         let start = civil.micros().ok_or(TimeFault::Form)?;
         Ok((start + DAY, civil))
     }
+}
+
+/// The later instant of a local time of `zone` whose earlier instant is `earlier`, in microseconds; the same where there is one.
+pub(crate) fn later_instant(zone: Tz, earlier: i64) -> i64 {
+    let later = DateTime::from_timestamp_micros(earlier).and_then(|instant| {
+        let local = instant.with_timezone(&zone).naive_local();
+        let offset = LocalOffset::resolve(&zone, &local).later_offset()?;
+        Some(local.and_utc().timestamp_micros() - i64::from(offset) * SECOND)
+    });
+    later.unwrap_or(earlier)
 }
 
 /// Second 60 is valid only where a leap second can be: at the end of a UTC day. It counts as the first second of the next day.

@@ -82,10 +82,49 @@ impl Remarks {
             }
         }
     }
+}
 
-    /// Counts the adjusted times of the rows that `kept` selects.
-    pub fn counts(&self, kept: impl Fn(usize) -> bool) -> TimeCounts {
-        let count = |list: &[u32]| list.iter().filter(|row| kept(**row as usize)).count() as u64;
-        TimeCounts { repeated: count(&self.repeated), cut: count(&self.cut), nan: 0 }
+/// The adjusted times of the rows of a chunk that are kept.
+#[derive(Debug, Default)]
+pub(crate) struct Adjusted {
+    pub counts: TimeCounts,
+    /// For each column, the rows among those kept whose local time is ambiguous, in ascending order.
+    pub repeated: Vec<Vec<u32>>,
+}
+
+impl Adjusted {
+    /// Adds the next column, of whose rows `keep` are kept; all without it.
+    pub fn add_column(&mut self, remarks: &Remarks, keep: Option<&[bool]>) {
+        let repeated = kept(&remarks.repeated, keep);
+        self.counts.repeated += repeated.len() as u64;
+        self.counts.cut += kept(&remarks.cut, keep).len() as u64;
+        self.repeated.push(repeated);
+    }
+}
+
+/// The places among the kept rows of those rows that are kept.
+fn kept(rows: &[u32], keep: Option<&[bool]>) -> Vec<u32> {
+    let Some(keep) = keep else { return rows.to_vec() };
+    let (mut places, mut seen, mut before) = (Vec::new(), 0, 0);
+    for row in rows {
+        let row = *row as usize;
+        before += keep.get(seen..row).unwrap_or_default().iter().filter(|is_kept| **is_kept).count() as u32;
+        seen = row;
+        if keep.get(row) == Some(&true) {
+            places.push(before);
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_those_among_kept_rows() {
+        let keep = [true, false, true, true, false, true];
+        assert_eq!(kept(&[0, 1, 3, 5], Some(&keep)), [0, 2, 3]);
+        assert_eq!(kept(&[0, 1, 3], None), [0, 1, 3]);
     }
 }

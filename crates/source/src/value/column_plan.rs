@@ -37,7 +37,9 @@ impl ColumnPlan {
         let is_old = !reader.reads_more_values();
         let format = column.format.as_deref();
         let time = match column.kind {
-            FieldType::Timestamp => Some(TimeRule::timestamp(format, column.timezone, is_old)),
+            FieldType::Timestamp => Some(
+                TimeRule::timestamp(format, column.timezone, is_old).map(|rule| rule.with_ambiguous(column.ambiguous)),
+            ),
             FieldType::Date => Some(TimeRule::date(format, is_old)),
             _ => None,
         };

@@ -2,10 +2,11 @@
 
 use chrono_tz::Tz;
 use serde_spanned::Spanned;
+use tidetable_layout::outline::{PartContent, template_parts};
 use tidetable_layout::{Field, FieldType, SourceSchema};
 use tidetable_source::{
-    ColumnSpec, CsvOptions, Format, LocationError, MaxRejected, Preset, SchemaMode, SourceError, SourceSpec, Split,
-    Thousands,
+    Ambiguous, ColumnSpec, CsvOptions, Format, LocationError, MaxRejected, Preset, SchemaMode, SourceError, SourceSpec,
+    Split, Thousands,
 };
 use tidetable_sql::Derive;
 use tidetable_sql::Preparation;
@@ -16,6 +17,7 @@ use crate::file::fields::{Fields, Named, Reader, Text};
 use crate::file::keys::{COLUMN_TYPE, CSV, SOURCE, ValueShape};
 use crate::file::names::Id;
 use crate::file::problem::Mistake;
+use crate::file::sections::declared_table::{Table, TableInput};
 use crate::file::sections::storage;
 use crate::file::sections::storage::StorageSetting;
 use crate::file::stored_names;
@@ -48,7 +50,12 @@ impl Source {
                 // Keys that are not set leave the fingerprint as it was before they existed.
                 let decimal = column.decimal_comma.map_or("", |comma| if comma { " decimal ," } else { " decimal ." });
                 let thousands = column.thousands.map_or("", Thousands::written);
-                format!("{} {kind} {:?} {zone:?}{decimal}{thousands}", column.name, column.format)
+                let ambiguous = match column.ambiguous {
+                    Ambiguous::Earlier => String::new(),
+                    Ambiguous::Later => " later".to_owned(),
+                    Ambiguous::ByOrder => format!(" by-order {:?}", self.spec.series),
+                };
+                format!("{} {kind} {:?} {zone:?}{decimal}{thousands}{ambiguous}", column.name, column.format)
             })
             .collect();
         // Of the first two formats as it was written before there were more.
@@ -72,9 +79,40 @@ impl Source {
 }
 
 impl Source {
+    /// Notes which columns tell series apart: those that row keys and qualifiers of its `tables` print, and that are no times.
+    /// They matter where the order of rows tells which instant a local time is.
+    pub(crate) fn find_series(&mut self, tables: &[Table]) {
+        if self.spec.columns.iter().all(|column| column.ambiguous != Ambiguous::ByOrder) {
+            return;
+        }
+        let of_source = |table: &&Table| matches!(&table.from, TableInput::Source(name) if *name == self.spec.name);
+        let mut printed = Vec::new();
+        for Table { spec, .. } in tables.iter().filter(of_source) {
+            let qualifiers = spec.families.iter().flat_map(|family| &family.columns).map(|column| &column.qualifier);
+            for template in qualifiers.chain([&spec.row_key]) {
+                for part in template_parts(template) {
+                    if let PartContent::Field { name, .. } = part.content {
+                        printed.push(name);
+                    }
+                }
+            }
+        }
+        // A derived column stands for those of which it is made.
+        for (name, sql) in &self.derive {
+            if printed.contains(name) {
+                let words = sql.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+                printed.extend(words.map(str::to_owned));
+            }
+        }
+
+        let is_time = |column: &ColumnSpec| matches!(column.kind, FieldType::Timestamp | FieldType::Date);
+        let series = self.spec.columns.iter().filter(|column| !is_time(column) && printed.contains(&column.name));
+        self.spec.series = series.map(|column| column.name.clone()).collect();
+    }
+
     /// Settings that change nothing, because no file of the source has their format: a sentence each.
     pub fn idle_settings(&self) -> Vec<String> {
-        let SourceSpec { name, files, format, each, preset, rejects_nan, .. } = &self.spec;
+        let SourceSpec { name, files, format, each, preset, rejects_nan, columns, .. } = &self.spec;
         let formats: Vec<Option<Format>> = files.iter().map(|file| format.or_else(|| Format::of_name(file))).collect();
         let may_be_csv = formats.iter().any(|format| format.is_none_or(|format| format == Format::Csv));
         let other = formats.iter().flatten().find(|format| **format != Format::Csv);
@@ -93,6 +131,12 @@ impl Source {
         // The format of a folder is that of its files.
         if preset.is_some() && formats.iter().all(|format| format.is_some_and(|format| format != Format::Json)) {
             idle.push(format!("`preset` of source {name} changes nothing: none of its files is JSON"));
+        }
+        for column in
+            columns.iter().filter(|column| column.ambiguous != Ambiguous::Earlier && column.timezone.is_none())
+        {
+            let column = &column.name;
+            idle.push(format!("`ambiguous` of column {column} of source {name} changes nothing: it has no `timezone`"));
         }
         idle
     }
@@ -129,6 +173,17 @@ pub(crate) struct ReadSource {
     /// The schema that layouts are compiled against, if its columns and time are valid.
     pub(crate) schema: Option<SourceSchema>,
     pub(crate) storage: Vec<StorageSetting>,
+}
+
+impl ReadSource {
+    /// The source of a job with these tables.
+    pub(crate) fn read_for(self, tables: &[Table]) -> Source {
+        let Derived { written: derive, compiled } = self.derived;
+        let preparation = Preparation { derive: compiled, filter: None };
+        let mut source = Source { spec: self.spec, derive, preparation, storage: self.storage };
+        source.find_series(tables);
+        source
+    }
 }
 
 /// The columns that a source computes with SQL from those of its files.
@@ -177,6 +232,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
         rejected_floor,
         mode,
         rejects_nan,
+        series: Vec::new(),
     };
 
     let storage = storage::read(reader, &fields, &spec);
@@ -371,6 +427,11 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>, decimal_comma_of_file: boo
     }
     let timezone = zone.and_then(|text| timezone(reader, &text));
 
+    let ambiguous = fields.choice(reader, "ambiguous", &Ambiguous::ALL.map(|known| (known.key(), known)));
+    if fields.has("ambiguous") && kind != FieldType::Timestamp {
+        wrong_key(reader, &fields, "ambiguous", kind);
+    }
+
     let decimal_comma = fields.has("decimal").then(|| fields.choice(reader, "decimal", &[(".", false), (",", true)]));
     let thousands = fields.choice(reader, "thousands", &Thousands::ALL.map(|known| (known.written(), Some(known))));
     for key in ["decimal", "thousands"] {
@@ -385,7 +446,8 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>, decimal_comma_of_file: boo
         let mistake = Mistake::SameCharacter { value, first: "decimal", second: "thousands" };
         reader.refuse(fields.value_at("thousands"), mistake);
     }
-    Some(ColumnSpec { name, kind, format: format.map(|format| format.owned()), timezone, decimal_comma, thousands })
+    let format = format.map(|format| format.owned());
+    Some(ColumnSpec { name, kind, format, timezone, ambiguous, decimal_comma, thousands })
 }
 
 /// Refuses a key that columns of this type do not have.
