@@ -24,6 +24,7 @@ use std::process::ExitCode;
 use chrono::SecondsFormat;
 use clap::FromArgMatches;
 use clap::parser::ValueSource;
+use tidetable_layout::time::TIMESTAMP_RANGE;
 use tidetable_source::panics::{catch, watch_panics};
 use tracing_subscriber::EnvFilter;
 
@@ -219,13 +220,14 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
     }
 }
 
-/// Refuses a clock before 1970, for which libraries panic.
+/// Refuses a clock before 1970 or after the year 9999, for which libraries panic.
 fn refuse_clock(now: i64) -> Result<(), CliError> {
-    if now >= 0 {
+    if (0..=*TIMESTAMP_RANGE.end()).contains(&now) {
         return Ok(());
     }
+    let side = if now < 0 { "a time before 1970" } else { "a time after the year 9999" };
     let now = chrono::DateTime::from_timestamp_micros(now).map(|now| now.to_rfc3339_opts(SecondsFormat::Secs, true));
-    Err(CliError::Clock { now: now.unwrap_or_else(|| "a time before 1970".to_owned()) })
+    Err(CliError::Clock { now: now.unwrap_or_else(|| side.to_owned()) })
 }
 
 /// The log of a server: its executors come and go. That a job waits for one is said by its run, and that the answers of one
@@ -268,9 +270,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_before_1970_is_refused() {
+    fn clocks_before_1970_and_after_9999_are_refused() {
         assert!(refuse_clock(0).is_ok());
-        for now in [-1, -86_400_000_000, i64::MIN] {
+        for now in [-1, -86_400_000_000, i64::MIN, TIMESTAMP_RANGE.end() + 1, 9_000_000_000_000_000_000, i64::MAX] {
             let error = refuse_clock(now).unwrap_err();
             assert_eq!(error.exit_code(), 1);
             assert!(error.to_string().contains("set it"), "{error}");
