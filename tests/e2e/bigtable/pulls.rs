@@ -2,10 +2,13 @@
 //! which `serve` answers for.
 
 use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::serve::Served;
+use crate::harness::system::KilledOnDrop;
 use crate::harness::{Project, Ran};
 
 const INSTANCE: &str = "projects/p/instances/i";
@@ -221,6 +224,59 @@ fn cells_within_a_millisecond_stay_apart() {
     let pulled = source.json(&other, &["pull", &table("T"), "--into", "back"]);
     assert_eq!((&pulled["cells_written"], &pulled["cells_rejected"]), (&Value::from(0), &Value::from(5)));
     assert!(other.read("pulled/back/rejected.jsonl").contains("granularity"), "{pulled}");
+}
+
+#[test]
+fn a_killed_pull_leaves_the_set_before_or_brings_its_own() {
+    let rows =
+        |round: u32| -> String { (0..3_000).map(|row| format!("k{row:04},2024-01-01T00:00:00Z,{round}\n")).collect() };
+    let source = Source::new(&job(ONE), &format!("id,ts,v\n{}", rows(0)));
+    let project = Project::empty();
+    let args = ["pull", &table("T"), "--raw", "--into", "j", "--quiet"];
+    source.ends(&project, 0, &args);
+    project.ok(&["run", "j"]);
+
+    // Killed later and later, until one ends by itself.
+    let (mut round, mut kills) = (0, 0);
+    loop {
+        round += 1;
+        assert!(round < 100, "no pull ends");
+        source.holds(&format!("id,ts,v\n{}", rows(round)));
+        let mut command = project.command(&args);
+        command.env("BIGTABLE_EMULATOR_HOST", &source.served.address).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = KilledOnDrop(command.spawn().unwrap());
+        std::thread::sleep(Duration::from_millis(40 * u64::from(round)));
+        let has_ended = child.0.try_wait().unwrap().is_some();
+        drop(child);
+
+        project.ok(&["run", "j"]);
+        let sets = project.sql("SELECT DISTINCT CAST(value AS TEXT) AS v, count(*) AS n FROM cells.T GROUP BY v");
+        assert_eq!((sets.len(), &sets[0]["n"]), (1, &Value::from(3_000)), "round {round}: {sets:?}");
+        if has_ended {
+            assert_eq!(sets[0]["v"], round.to_string());
+            break;
+        }
+        kills += 1;
+    }
+    assert!(kills > 0);
+}
+
+#[test]
+fn a_pull_that_cannot_write_its_job_leaves_none() {
+    let source = Source::new(&job(ONE), &rows(5));
+    let project = Project::empty();
+    let mut command = Command::new("sh");
+    let binary = project.command(&[]).get_program().to_owned();
+    command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""]).arg(binary);
+    command.args(["pull", &table("T"), "--raw", "--into", "j"]).current_dir(project.path(""));
+    let told = Ran::of(command.env("BIGTABLE_EMULATOR_HOST", &source.served.address));
+    assert_eq!(told.code, Some(1), "{}{}", told.stdout, told.stderr);
+    assert!(told.stderr.contains("File too large"), "{}", told.stderr);
+    assert!(!project.path("jobs/j/job.toml").exists());
+    // With room it goes on.
+    source.json(&project, &["pull", &table("T"), "--raw", "--into", "j"]);
+    project.ok(&["run", "j"]);
+    assert_eq!(source.equal_cells(&project, "T"), 5);
 }
 
 #[test]

@@ -364,6 +364,40 @@ fn an_emptied_input_keeps_its_rows_until_it_is_left_out() {
 }
 
 #[test]
+fn an_emptied_input_of_any_form_keeps_its_rows() {
+    let csv = "d,ts,v\nx,2020-01-01T00:00:00Z,1\n";
+    let json = "{\"d\":\"x\",\"ts\":\"2020-01-01T00:00:00Z\",\"v\":1}\n";
+    let rows = csv.split_once('\n').unwrap().1;
+    for (name, keys, full, emptied) in [
+        ("a.json", "", json.to_owned(), vec!["", "\n"]),
+        ("a.ndjson", "format = \"json\"\n", json.to_owned(), vec!["", "\n\n"]),
+        ("a.csv", "csv = { header = false }\n", rows.to_owned(), vec!["", "\n"]),
+        (
+            "a.csv",
+            "csv = { skip = 2 }\n",
+            format!("made by\na logger\n{csv}"),
+            vec!["", "made by\na logger\n", "made by\n"],
+        ),
+        ("a.csv", "", csv.to_owned(), vec!["\u{feff}", "\u{feff}d,ts,v\n"]),
+    ] {
+        let project = sums("\"in/*\"", "day");
+        let job = project.read("jobs/j/job.toml").replace("time = \"ts\"\n", &format!("time = \"ts\"\n{keys}"));
+        project.write("jobs/j/job.toml", job);
+        let path = format!("in/{name}");
+        project.write(&path, &full);
+        project.ok(&["run", "j"]);
+        for text in emptied {
+            project.write(&path, text);
+            let ran = project.succeeds(&["run", "j"]);
+            assert_eq!(contents(&project), "x#01=1", "{keys}{text:?}: {}{}", ran.stdout, ran.stderr);
+        }
+        project.write(&path, full.replace(",1\n", ",2\n").replace(":1}", ":2}"));
+        project.ok(&["run", "j"]);
+        assert_eq!(contents(&project), "x#01=2", "{keys}");
+    }
+}
+
+#[test]
 fn an_emptied_packed_input_is_no_copy_of_another_empty_one() {
     let project = sums("\"in/*.csv.gz\"", "day");
     project.write("in/a.csv.gz", gz("d,ts,v\nx,2020-01-01T00:00:00Z,1\n"));

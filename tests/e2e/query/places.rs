@@ -72,6 +72,14 @@ fn a_malformed_url_is_refused_in_every_argument() {
         let told = refused(&project, command, "s3://plant/x");
         assert!(told.contains("is on this machine: write a path"), "{command:?}: {told}");
     }
+    for statement in [
+        "create external table t (a bigint) stored as csv location 's3:/plant/x.csv'",
+        "select * from read_csv('s3:/plant/x.csv')",
+        "select * from read_parquet(['s3:/plant/x.parquet', 'a.parquet'])",
+    ] {
+        let told = project.fails(2, &["sql", "-c", statement]);
+        assert!(told.contains("write s3://plant/x"), "{statement}: {told}");
+    }
     // The variable behind --root, too; an empty one counts as none.
     let ran = Ran::of(project.command(&["tables"]).env("TIDETABLE_ROOT", "s3:/plant/x"));
     assert!(ran.code == Some(2) && ran.stderr.contains("write s3://plant/x"), "{}", ran.stderr);
