@@ -20,6 +20,7 @@ pub mod order;
 mod project;
 pub mod scaffold;
 pub mod schedule;
+mod series;
 mod several;
 
 mod size;

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use chrono_tz::Tz;
+use tidetable_sql::Preparation;
 use toml::de::DeTable;
 
 use crate::file::cron;
@@ -16,8 +17,10 @@ use crate::file::problem::{JobFileError, Mistake};
 use crate::file::sections::declared_table::Table;
 use crate::file::sections::export::Export;
 use crate::file::sections::messages::Messages;
+use crate::file::sections::source::{Derived, ReadSource, Source};
 use crate::file::{keys, sections};
 use crate::project::Project;
+use crate::series::series;
 
 impl Job {
     /// Loads the job `asked`: the name of a job, or the path of a job file or its directory.
@@ -142,7 +145,7 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
         timezone: timezone?,
         catch_up,
         catch_up_window,
-        sources: sources.into_iter().map(|source| source.read_for(&tables)).collect(),
+        sources: sources.into_iter().map(|source| source_of(source, &tables)).collect(),
         tables,
         exports,
         checks,
@@ -209,4 +212,11 @@ fn published_once(reader: &mut Reader<'_>, export: &Export, earlier: &[Export], 
     } else if let Some((other, name)) = earlier.iter().find_map(|other| Some((other, common_name(export, other)?))) {
         reader.refuse(at, Mistake::NameConflict { other: other.name.clone(), name });
     }
+}
+
+/// A source of a job with these tables.
+fn source_of(read: ReadSource, tables: &[Table]) -> Source {
+    let ReadSource { mut spec, derived: Derived { written: derive, compiled }, storage, .. } = read;
+    spec.series = series(&spec, &derive, tables);
+    Source { spec, derive, preparation: Preparation { derive: compiled, filter: None }, storage }
 }

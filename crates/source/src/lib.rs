@@ -92,11 +92,12 @@ pub use read::{Chunk, Growth, HeldContent, InputReader, ParsedChunk, Parser};
 pub use reader_version::ReaderVersion;
 pub use reject::{RejectReason, Rejected, shown_text};
 pub use spec::Thousands;
-pub use spec::{Ambiguous, ColumnSpec, CsvOptions, MaxRejected, Preset, SchemaMode, SourceSpec};
+pub use spec::{ColumnSpec, CsvOptions, MaxRejected, Preset, SchemaMode, SourceSpec};
 pub use storage::{
     BucketAddress, BucketError, BucketFault, DiscoveredFiles, InputFile, OpenedBucket, PULL_DIRECTORY, PULL_FORMAT,
     PULL_LIST, PULL_UNDER_WAY, PackedContent, PullList, PulledDirectory, PulledFamily, Secret, Storage, Unread,
     UnreadReason, describe_request, is_http, is_missing_object, is_transient, open_object_store,
 };
 pub use text_shape::TextShape;
+pub use time::Ambiguous;
 pub use time::{EpochNotes, FormatFault, OddEpoch, TimeCounts};

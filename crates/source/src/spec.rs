@@ -7,6 +7,7 @@ use tidetable_layout::{Field, FieldType, SourceSchema};
 
 use crate::error::SourceError;
 use crate::format::Format;
+use crate::time::Ambiguous;
 
 /// The dialect of delimited text. Delimiter, quote and comment are ASCII.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,33 +107,6 @@ impl Thousands {
             Self::Point => letter == '.',
             Self::Blank => matches!(letter, ' ' | '\u{A0}' | '\u{202F}' | '\u{2009}'),
             Self::Apostrophe => matches!(letter, '\'' | '\u{2019}'),
-        }
-    }
-}
-
-/// Which instant a local time is that occurs twice, because the clocks go back.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Ambiguous {
-    /// The earlier one.
-    #[default]
-    Earlier,
-    /// The later one.
-    Later,
-    /// The one that follows the time before it in the file, of the same series: the first pass of the hour is the earlier one,
-    /// the second the later one. See [`SourceSpec::series`].
-    ByOrder,
-}
-
-impl Ambiguous {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Earlier, Self::Later, Self::ByOrder];
-
-    /// As it is written in a job file.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Earlier => "earlier",
-            Self::Later => "later",
-            Self::ByOrder => "by-order",
         }
     }
 }

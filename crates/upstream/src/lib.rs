@@ -11,9 +11,8 @@ pub mod directory_patterns;
 mod distinct_decimals;
 mod flat_unions;
 pub mod floats;
+pub mod joins;
 mod limits;
-mod long_join_chains;
-pub mod merge_joins;
 mod multisets;
 mod preserved_order;
 mod property_barriers;
@@ -21,7 +20,6 @@ mod rounded_decimals;
 pub mod rules;
 mod semantics;
 mod subqueries;
-mod yielding_joins;
 
 use std::sync::Arc;
 
@@ -50,7 +48,7 @@ pub fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     date_comparisons::insert(&mut rules);
     distinct_decimals::replace(&mut rules);
-    long_join_chains::replace(&mut rules);
+    joins::long_join_chains::replace(&mut rules);
     bounded_filters::replace(&mut rules);
     rules
 }
@@ -61,7 +59,7 @@ pub fn physical_rules() -> Vec<Rule> {
     property_barriers::insert(&mut rules);
     limits::insert(&mut rules);
     preserved_order::insert(&mut rules);
-    yielding_joins::insert(&mut rules);
+    joins::yielding_joins::insert(&mut rules);
     bounded_filters::replace_physical(&mut rules);
     rules
 }

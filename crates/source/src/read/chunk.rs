@@ -9,7 +9,7 @@ use memchr::{memchr, memchr_iter};
 use crate::blocks::Blocks;
 use crate::column_diff::ColumnDiff;
 use crate::csv::{Dialect, LaterHeader};
-use crate::read::parser::ParsedChunk;
+use crate::read::parsed_chunk::ParsedChunk;
 
 /// Whole records of a text, a slice of a row group of a Parquet file, rows of Arrow IPC, or blocks of an Avro file.
 #[derive(Debug, Clone)]

@@ -4,6 +4,7 @@
 mod chunk;
 mod growth;
 mod input_reader;
+mod parsed_chunk;
 mod parser;
 mod repeated_hour;
 mod stop_check;
@@ -12,5 +13,6 @@ mod text_start;
 pub use chunk::Chunk;
 pub use growth::{Growth, HeldContent};
 pub use input_reader::InputReader;
-pub use parser::{ParsedChunk, Parser};
+pub use parsed_chunk::ParsedChunk;
+pub use parser::Parser;
 pub(crate) use stop_check::StopCheck;

@@ -18,9 +18,10 @@ use crate::origin::Origin;
 use crate::parquet::ParquetPlan;
 use crate::plan::PathColumn;
 use crate::read::chunk::{Body, Chunk};
+use crate::read::parsed_chunk::ParsedChunk;
 use crate::reject::Rejected;
 use crate::spec::SourceSpec;
-use crate::time::{Adjusted, EpochColumn, TimeCounts};
+use crate::time::{Adjusted, EpochColumn};
 use crate::value::ColumnPlan;
 
 /// Parses chunks of one file, with its columns matched to the declared ones.
@@ -41,29 +42,6 @@ pub(crate) enum Plan {
     Parquet(ParquetPlan),
     Arrow(ColumnarPlan),
     Avro(AvroPlan),
-}
-
-/// A parsed chunk. `rows_read` = rows of `batch` + `rejected`.
-#[derive(Debug, Clone)]
-pub struct ParsedChunk {
-    /// Index of the chunk in its file.
-    pub index: u64,
-    /// Accepted rows in file order: columns in declared order, of the types of [`FieldType::arrow`].
-    ///
-    /// [`FieldType::arrow`]: tidetable_layout::FieldType::arrow
-    pub batch: RecordBatch,
-    /// Rows read, without blank lines and comments.
-    pub rows_read: u64,
-    /// Rejected rows in the order of the file, with their reasons and texts.
-    pub rejected: Vec<Rejected>,
-    /// The origin of the rows of `batch`.
-    pub origin: Origin,
-    /// How many times of `batch` were adjusted, and how many NaN became null.
-    pub times: TimeCounts,
-    /// For each column, the rows of `batch` whose local time occurs twice, in ascending order.
-    pub(crate) repeated: Vec<Vec<u32>>,
-    /// Unusual records that were read all the same.
-    pub notes: TextNotes,
 }
 
 /// The schema of the batches of these columns.

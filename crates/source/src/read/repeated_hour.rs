@@ -9,9 +9,9 @@ use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 use chrono_tz::Tz;
 
-use crate::read::parser::ParsedChunk;
-use crate::spec::{Ambiguous, SourceSpec};
-use crate::time::later_instant;
+use crate::read::parsed_chunk::ParsedChunk;
+use crate::spec::SourceSpec;
+use crate::time::{Ambiguous, later_instant};
 
 /// The times of a file so far, of the columns that are [`Ambiguous::ByOrder`].
 pub(super) struct RepeatedHours {

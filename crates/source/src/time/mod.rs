@@ -1,6 +1,7 @@
 //! Parses times and dates from bytes. Formats are compiled once (`format`), those of fixed width are read in words (`fixed`), and
 //! lookups of zones are cached (`zone`). Times are microseconds since the epoch, in UTC.
 
+mod ambiguous;
 mod civil;
 mod epochs;
 mod fixed;
@@ -22,8 +23,8 @@ use zone::ZoneCache;
 
 use crate::number;
 use crate::number::Exact;
-use crate::spec::Ambiguous;
 
+pub use ambiguous::Ambiguous;
 pub(crate) use epochs::EpochColumn;
 pub use epochs::{EpochNotes, OddEpoch};
 pub use format::FormatFault;

@@ -12,7 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
-use tidetable_upstream::merge_joins::{below_projections, keys_are_comparable, left_columns_first};
+use tidetable_upstream::joins::merge_joins::{below_projections, keys_are_comparable, left_columns_first};
 use tidetable_upstream::rules::node_rule::{Rule, node_rule};
 
 /// Size of a hash table as a multiple of its values.

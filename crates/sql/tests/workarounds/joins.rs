@@ -17,7 +17,7 @@ use crate::world::World;
 
 use super::{batches, failure, plain, rows, run_all, still_broken, still_fails, texts};
 
-const MERGES: &str = "crates/upstream/src/merge_joins.rs";
+const MERGES: &str = "crates/upstream/src/joins/merge_joins.rs";
 
 #[tokio::test]
 async fn still_broken_merge_joins_panic_on_nan() {
@@ -102,7 +102,7 @@ async fn still_broken_hash_joins_do_not_spill() {
     let context = SessionContext::new_with_config_rt(SessionConfig::new().with_target_partitions(1), runtime);
     let query =
         "SELECT count(*) FROM generate_series(1, 200000) AS a(v) JOIN generate_series(1, 200000) AS b(v) ON a.v = b.v";
-    let remove = "crates/sql/src/optimizer/sort_merge_join.rs and crates/upstream/src/merge_joins.rs";
+    let remove = "crates/sql/src/optimizer/sort_merge_join.rs and crates/upstream/src/joins/merge_joins.rs";
     still_fails(&failure(&context, query).await, "HashJoinInput", remove);
 }
 
@@ -118,7 +118,7 @@ async fn still_broken_joins_do_not_yield() {
     };
     let config = SessionConfig::new().with_target_partitions(1).with_batch_size(100);
     let ends = first_poll(SessionContext::new_with_config(config)).await;
-    assert!(ends, "{}", super::mended("crates/upstream/src/yielding_joins.rs", "a join yielded"));
+    assert!(ends, "{}", super::mended("crates/upstream/src/joins/yielding_joins.rs", "a join yielded"));
 }
 
 #[tokio::test]

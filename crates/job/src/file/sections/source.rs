@@ -2,7 +2,6 @@
 
 use chrono_tz::Tz;
 use serde_spanned::Spanned;
-use tidetable_layout::outline::{PartContent, template_parts};
 use tidetable_layout::{Field, FieldType, SourceSchema};
 use tidetable_source::{
     Ambiguous, ColumnSpec, CsvOptions, Format, LocationError, MaxRejected, Preset, SchemaMode, SourceError, SourceSpec,
@@ -17,7 +16,6 @@ use crate::file::fields::{Fields, Named, Reader, Text};
 use crate::file::keys::{COLUMN_TYPE, CSV, SOURCE, ValueShape};
 use crate::file::names::Id;
 use crate::file::problem::Mistake;
-use crate::file::sections::declared_table::{Table, TableInput};
 use crate::file::sections::storage;
 use crate::file::sections::storage::StorageSetting;
 use crate::file::stored_names;
@@ -79,37 +77,6 @@ impl Source {
 }
 
 impl Source {
-    /// Notes which columns tell series apart: those that row keys and qualifiers of its `tables` print, and that are no times.
-    /// They matter where the order of rows tells which instant a local time is.
-    pub(crate) fn find_series(&mut self, tables: &[Table]) {
-        if self.spec.columns.iter().all(|column| column.ambiguous != Ambiguous::ByOrder) {
-            return;
-        }
-        let of_source = |table: &&Table| matches!(&table.from, TableInput::Source(name) if *name == self.spec.name);
-        let mut printed = Vec::new();
-        for Table { spec, .. } in tables.iter().filter(of_source) {
-            let qualifiers = spec.families.iter().flat_map(|family| &family.columns).map(|column| &column.qualifier);
-            for template in qualifiers.chain([&spec.row_key]) {
-                for part in template_parts(template) {
-                    if let PartContent::Field { name, .. } = part.content {
-                        printed.push(name);
-                    }
-                }
-            }
-        }
-        // A derived column stands for those of which it is made.
-        for (name, sql) in &self.derive {
-            if printed.contains(name) {
-                let words = sql.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-                printed.extend(words.map(str::to_owned));
-            }
-        }
-
-        let is_time = |column: &ColumnSpec| matches!(column.kind, FieldType::Timestamp | FieldType::Date);
-        let series = self.spec.columns.iter().filter(|column| !is_time(column) && printed.contains(&column.name));
-        self.spec.series = series.map(|column| column.name.clone()).collect();
-    }
-
     /// Settings that change nothing, because no file of the source has their format: a sentence each.
     pub fn idle_settings(&self) -> Vec<String> {
         let SourceSpec { name, files, format, each, preset, rejects_nan, columns, .. } = &self.spec;
@@ -173,17 +140,6 @@ pub(crate) struct ReadSource {
     /// The schema that layouts are compiled against, if its columns and time are valid.
     pub(crate) schema: Option<SourceSchema>,
     pub(crate) storage: Vec<StorageSetting>,
-}
-
-impl ReadSource {
-    /// The source of a job with these tables.
-    pub(crate) fn read_for(self, tables: &[Table]) -> Source {
-        let Derived { written: derive, compiled } = self.derived;
-        let preparation = Preparation { derive: compiled, filter: None };
-        let mut source = Source { spec: self.spec, derive, preparation, storage: self.storage };
-        source.find_series(tables);
-        source
-    }
 }
 
 /// The columns that a source computes with SQL from those of its files.

@@ -1,0 +1,5 @@
+//! Corrections of joins.
+
+pub(crate) mod long_join_chains;
+pub mod merge_joins;
+pub(crate) mod yielding_joins;
