@@ -22,7 +22,7 @@ export TIDETABLE_PYTHON := venv / "bin/python"
 # The engines that `bench` compares with, apart from what tests need.
 peers := target / "bench-venv"
 
-# DuckDB with its extensions httpfs and delta, whose wheels are of another version.
+# DuckDB with its extensions httpfs, delta and iceberg, whose wheels are of another version.
 httpfs := target / "httpfs-venv"
 export TIDETABLE_HTTPFS_PYTHON := httpfs / "bin/python"
 
@@ -85,7 +85,7 @@ test-all: _venv _httpfs _azurite _test test-features test-answers test-groups su
 
 _test:
     @"{{ just_executable() }}" _venv || echo "tests that need DuckDB or protobuf for Python are skipped: they could not be installed" >&2
-    @"{{ just_executable() }}" _httpfs || echo "tests that need DuckDB's httpfs or delta are skipped: it could not be installed" >&2
+    @"{{ just_executable() }}" _httpfs || echo "tests that need DuckDB's httpfs, delta or iceberg are skipped: it could not be installed" >&2
     @"{{ just_executable() }}" _azurite || echo "the test that needs azurite is skipped: it could not be installed" >&2
     INSTA_UPDATE=no cargo test --workspace --no-default-features {{ without }}
 

@@ -137,6 +137,7 @@ mod interop {
     mod day_columns;
     mod delta;
     mod duckdb;
+    mod iceberg;
     mod packed_groups;
     mod python_module;
     pub mod readers;

@@ -12,29 +12,25 @@
 //! its retention has passed ([`expired_files`]).
 
 pub(crate) mod checkpoint;
-pub(crate) mod expired;
-pub(crate) mod listed;
 pub(crate) mod log_state;
+pub(crate) mod paths;
 pub(crate) mod schema;
 pub(crate) mod stats;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tidetable_blobs::{BlobError, Blobs, each};
-use tidetable_store::StoreError;
+use tidetable_blobs::{Blobs, each};
 use tidetable_store::published::{Logged, Published};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::delta::expired::DELTA_RETENTION;
-use crate::delta::listed::{ListedFile, ListedFiles, digest, encoded, files_of, log_of, table_folders};
 use crate::delta::log_state::{LogState, RETENTION, entry, reaches};
+use crate::delta::paths::{decoded, encoded};
 use crate::delta::schema::{has_local_time, schema};
 use crate::delta::stats::stats;
 use crate::error::{ExportError, Result};
-
-/// How often an entry is made again when another writer has taken its version.
-const TRIES: usize = 3;
+use crate::table::listed::{ListedFile, ListedFiles, digest, files_of};
+use crate::table::{History, LogTimes, LoggedFiles, SNAPSHOT_RETENTION, TRIES, TableLog};
 
 /// What the list notes of the log in `folder`, if it still holds: its files are those of the list, the noted entry is the newest,
 /// and no entry is missing that other readers need. Reads no entry.
@@ -43,7 +39,7 @@ fn noted<'a>(blobs: &dyn Blobs, published: &'a Published, folder: &str) -> Resul
     if logged.files != digest(&files_of(published, folder)) {
         return Ok(None);
     }
-    let log = log_of(folder);
+    let log = TableLog::Delta.path(folder);
     if !reaches(blobs, &log, logged.checkpoint, logged.version)? {
         return Ok(None);
     }
@@ -53,22 +49,11 @@ fn noted<'a>(blobs: &dyn Blobs, published: &'a Published, folder: &str) -> Resul
 
 /// The log of an export, as a run finds it before it publishes.
 #[derive(Debug)]
-pub struct DeltaLog<'a> {
+pub(crate) struct DeltaLog<'a> {
     blobs: &'a dyn Blobs,
     folder: &'a str,
     /// What the list notes of it, with the files that it holds; `None` if it was read.
     noted: Option<(Logged, ListedFiles)>,
-}
-
-/// When a run writes, and how long replaced files stay.
-#[derive(Debug, Clone, Copy)]
-pub struct LogTimes {
-    /// Logical time of the run, microseconds.
-    pub now: i64,
-    /// The time, microseconds: from here on removed files are kept.
-    pub clock: i64,
-    /// How long removed files stay for readers of older versions, microseconds.
-    pub retention: i64,
 }
 
 impl<'a> DeltaLog<'a> {
@@ -77,11 +62,11 @@ impl<'a> DeltaLog<'a> {
     /// # Errors
     /// If it does not tell which files its table has, so that it cannot follow the list. Failures of the storage show when it
     /// is written.
-    pub fn open(blobs: &'a dyn Blobs, published: &Published, folder: &'a str) -> Result<Self> {
+    pub(crate) fn open(blobs: &'a dyn Blobs, published: &Published, folder: &'a str) -> Result<Self> {
         let noted = noted(blobs, published, folder).unwrap_or_default();
         let noted = noted.map(|logged| (logged.clone(), files_of(published, folder)));
         if noted.is_none()
-            && let Err(error @ ExportError::Log { .. }) = LogState::read(blobs, &log_of(folder))
+            && let Err(error @ ExportError::Log { .. }) = LogState::read(blobs, &TableLog::Delta.path(folder))
         {
             return Err(error);
         }
@@ -89,7 +74,7 @@ impl<'a> DeltaLog<'a> {
     }
 
     /// Whether it was found to hold what the list names, so that there is nothing to write until the list changes.
-    pub fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         self.noted.is_some()
     }
 
@@ -98,8 +83,8 @@ impl<'a> DeltaLog<'a> {
     ///
     /// # Errors
     /// If the log cannot be read or written, or a column has a type that Delta lacks.
-    pub fn write(&self, published: &mut Published, times: LogTimes) -> Result<Option<u64>> {
-        let log = log_of(self.folder);
+    pub(crate) fn write(&self, published: &mut Published, times: LogTimes) -> Result<Option<u64>> {
+        let log = TableLog::Delta.path(self.folder);
         let files = files_of(published, self.folder);
         let partition = files.values().next().map(|file| file.partition.as_slice()).unwrap_or_default();
         let columns: Vec<String> = partition.iter().map(|(name, _)| name.clone()).collect();
@@ -137,7 +122,7 @@ impl<'a> DeltaLog<'a> {
             }
         }
         let reason = "other writers have written its next versions: run again".to_owned();
-        Err(ExportError::Log { path: log, reason })
+        Err(ExportError::Log { log: TableLog::Delta, path: log, reason })
     }
 
     /// The actions that remove and add files.
@@ -172,7 +157,7 @@ impl<'a> DeltaLog<'a> {
         if version - before.unwrap_or_default().min(version) < checkpoint::EVERY {
             return Ok(before);
         }
-        let log = log_of(self.folder);
+        let log = TableLog::Delta.path(self.folder);
         let state = LogState::read(self.blobs, &log)?;
         let expired = times.clock.saturating_sub(times.retention).div_euclid(1000);
         let written = checkpoint::write(self.blobs, &log, &state, expired)?;
@@ -230,7 +215,7 @@ impl TableMetadata {
         // Without files the partition columns are unknown.
         let says_schema = !is_empty || is_new;
         let is_other = known.schema() != Some(self.schema.as_str())
-            || known.retention().unwrap_or(DELTA_RETENTION) != self.times.retention;
+            || known.retention().unwrap_or(SNAPSHOT_RETENTION) != self.times.retention;
         if says_schema && is_other {
             let digest = format!("{:032x}", xxh3_128(name.as_bytes()));
             // In the form of a UUID; stable for an export.
@@ -257,7 +242,7 @@ impl TableMetadata {
         let before = before.and_then(|metadata| metadata["configuration"].as_object());
         let mut configuration = before.cloned().unwrap_or_default();
         configuration.remove(RETENTION);
-        if self.times.retention != DELTA_RETENTION {
+        if self.times.retention != SNAPSHOT_RETENTION {
             let seconds = self.times.retention.div_euclid(1_000_000);
             configuration.insert(RETENTION.to_owned(), Value::from(format!("interval {seconds} seconds")));
         }
@@ -265,60 +250,33 @@ impl TableMetadata {
     }
 }
 
-/// A Delta log that does not say what the list of its export says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogFinding {
-    /// Path of the log inside the store.
-    pub path: String,
-    /// What is wrong with it.
-    pub damage: String,
-    /// Whether the next run of the job brings it up to the list.
-    pub is_behind: bool,
-}
-
-/// The logs beside the parts of a list that cannot be read, or whose files are not those of the list.
+/// The files of the log in `folder`; `None` without a log.
 ///
 /// # Errors
-/// If the storage cannot be read.
-pub fn log_findings(blobs: &dyn Blobs, published: &Published) -> Result<Vec<LogFinding>> {
-    let mut findings = Vec::new();
-    for folder in table_folders(published) {
-        let path = log_of(folder);
-        let (damage, is_behind) = match LogState::read(blobs, &path) {
-            Ok(state) if state.version.is_none() => continue,
-            Ok(state) => match difference(&state, &files_of(published, folder), &published.name) {
-                Some(damage) => (damage, true),
-                None => continue,
-            },
-            // A file in place of a directory is a finding of its own.
-            Err(ExportError::Store(StoreError::Blob(BlobError::NotADirectory { .. }))) => continue,
-            Err(ExportError::Log { path: file, reason }) if file == path => (reason, false),
-            Err(ExportError::Log { path: file, reason }) => (format!("{file}: {reason}"), false),
-            Err(error) => return Err(error),
-        };
-        findings.push(LogFinding { path, damage, is_behind });
-    }
-    Ok(findings)
+/// If it cannot be read.
+pub(crate) fn logged_files(blobs: &dyn Blobs, folder: &str) -> Result<Option<LoggedFiles>> {
+    let state = LogState::read(blobs, &TableLog::Delta.path(folder))?;
+    let files = state.files.into_keys().collect();
+    Ok(state.version.map(|_| LoggedFiles { files, damage: None }))
 }
 
-/// How the files of a log differ from those of the list.
-fn difference(state: &LogState, files: &ListedFiles, export: &str) -> Option<String> {
-    let unlisted: Vec<&String> = state.files.keys().filter(|path| !files.contains_key(*path)).collect();
-    if let Some(first) = unlisted.first() {
-        let count = file_count(unlisted.len());
-        return Some(format!(
-            "it counts {count} that the list of {export} does not name (first {first}), so that its readers see replaced rows"
-        ));
+/// What the log in `folder` tells of removed files; `None` without a log.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn history(blobs: &dyn Blobs, folder: &str) -> Result<Option<History>> {
+    let state = LogState::read(blobs, &TableLog::Delta.path(folder))?;
+    if state.version.is_none() {
+        return Ok(None);
     }
-
-    let unlogged = files.keys().filter(|path| !state.files.contains_key(*path)).count();
-    let count = file_count(unlogged);
-    (unlogged > 0).then(|| format!("it lacks {count} that the list of {export} names, so that its readers miss rows"))
-}
-
-/// A number of files in words.
-fn file_count(count: usize) -> String {
-    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+    let mut removed: BTreeMap<String, i64> = BTreeMap::new();
+    for (path, remove) in &state.removed {
+        let time = remove["deletionTimestamp"].as_i64().unwrap_or_default().saturating_mul(1000);
+        let latest = removed.entry(decoded(path)).or_insert(time);
+        *latest = time.max(*latest);
+    }
+    let retention = state.retention();
+    Ok(Some(History { kept: state.files.into_keys().collect(), removed, own: Vec::new(), retention }))
 }
 
 #[cfg(test)]

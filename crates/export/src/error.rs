@@ -6,6 +6,8 @@ use tidetable_blobs::BlobError;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
+use crate::table::TableLog;
+
 /// An error of publishing. The published part is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -44,9 +46,9 @@ pub enum ExportError {
     /// Two columns of the query have the same name.
     #[error("the query of {export} gives two columns called {column}: name one of them with AS")]
     DuplicateColumn { export: String, column: String },
-    /// A Delta log that cannot be followed.
-    #[error("the Delta log cannot be brought up to the list: {path}: {reason}")]
-    Log { path: String, reason: String },
+    /// The log of a table that cannot be followed.
+    #[error("the {} cannot be brought up to the list: {path}: {reason}", log.noun())]
+    Log { log: TableLog, path: String, reason: String },
     /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -4,7 +4,7 @@
 //! appear or are replaced atomically, and a part without rows has no file ([`EmptyPart`]). [`record`] adds parts to the
 //! list; [`stale`] says which parts are out of date. Readers see `exports/SENSOR_20180101/*.parquet`, never half a day.
 //!
-//! [`DeltaLog`] is a Delta log beside them, and [`expired_files`] are those that its readers need no longer.
+//! [`OpenLog`] is a table log beside them, Delta's or Iceberg's, and [`expired_files`] are those that its readers need no longer.
 //! [`QueryFile`] writes the rows of a query to a file anywhere.
 //! [`adopt`] and [`stranded`] identify files that no list names.
 //!
@@ -14,21 +14,23 @@
 mod delta;
 mod error;
 mod file;
+mod iceberg;
+mod log;
 mod part;
 mod stale;
+mod table;
 
-pub use delta::expired::{DELTA_RETENTION, LEAST_DELTA_RETENTION, expired_files};
-pub use delta::listed::DELTA_LOG;
-pub use delta::schema::column_without_delta_type;
-pub use delta::{DeltaLog, LogFinding, LogTimes, log_findings};
 pub use error::{ExportError, Result};
 pub use file::QueryFile;
 pub use file::csv::write_csv_field;
 pub use file::format::FileFormat;
 pub use file::shape::ColumnTypes;
+pub use log::expired::{expired_files, forget_expired};
+pub use log::{LogFinding, LogPlace, OpenLog, column_without_table_type, log_findings};
 pub use part::adopt::{Adopted, Stranded, adopt, appended_unlisted, found_instead, stranded};
 pub use part::draft::{ParkedDraft, PartDraft};
 pub use part::request::{DayColumn, FileMode, Outcome, PublishRequest, PublishedPart};
 pub use part::withdraw::EmptyPart;
 pub use part::{publish, record, retire, sweep, sweep_retired, write_part};
 pub use stale::{Reason, Stale, stale};
+pub use table::{LEAST_SNAPSHOT_RETENTION, LogTimes, SNAPSHOT_RETENTION, TableLog};

@@ -49,6 +49,7 @@ async fn publish_day(world: &World, day: i64, sql: &str, previous: Option<&Part>
         format: FileFormat::Parquet,
         types: ColumnTypes::default(),
         day: None,
+        column_ids: None,
         file_size: u64::MAX,
         mode: FileMode::Replace,
         keep_old: false,

@@ -45,6 +45,9 @@ pub struct Published {
     /// The version of the table log beside the files that was last brought up to this list; `None` without a log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logged: Option<Logged>,
+    /// Ids of the columns in the files, of an export whose log tells columns by id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column_ids: Option<ColumnIds>,
     /// In a bucket, the tag of the list as it was read or written.
     #[serde(skip)]
     pub tag: Option<Tag>,
@@ -65,6 +68,15 @@ pub struct Logged {
     /// The version of the newest checkpoint before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<u64>,
+}
+
+/// Ids of the columns of an export. A column that is dropped leaves its id to nobody.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnIds {
+    /// The greatest id that was ever given.
+    pub last: i32,
+    /// Name, type (printed Arrow data type) and id of each column.
+    pub columns: Vec<(String, String, i32)>,
 }
 
 /// Origin of a part: the query and the versions it was made from.

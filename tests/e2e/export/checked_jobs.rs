@@ -158,7 +158,7 @@ fn usual(key: &Key) -> Vec<Value> {
         "time" => texts(&["ts", "gone", "note"]),
         "timezone" => texts(&["Europe/Paris", "UTC", "America/New_York", "Mars/Olympus"]),
         "schedule" => texts(&["15 1 * * *", "@daily", "soon"]),
-        "catch_up_window" | "delta_retention" => texts(&["7d", "36h", "1h", "59m", "0d"]),
+        "catch_up_window" | "delta_retention" | "snapshot_retention" => texts(&["7d", "36h", "1h", "59m", "0d"]),
         "row_key" => texts(&[
             "{meter}#{ts:%Y%m%d%H}",
             "{note}#{meter}#{ts:ms}",
@@ -179,7 +179,7 @@ fn usual(key: &Key) -> Vec<Value> {
         "quote" | "comment" | "escape" => texts(&[",", "\"", "#", "\\", ";;"]),
         "on" => texts(&["E", "T", "gone"]),
         "min" | "max" => vec![json!(0), json!(1e9), json!("2026-01-01"), json!(-1)],
-        "delta" | "header" => vec![json!(true), json!(true), json!(false)],
+        "delta" | "iceberg" | "header" => vec![json!(true), json!(true), json!(false)],
         "columns" => {
             vec![json!([{ "qualifier": "k", "value": "{kwh}" }]), json!([{ "qualifier": "{ts:%H%M}", "json": "*" }])]
         }

@@ -42,6 +42,12 @@ pub fn delta_python(project: &Project) -> Option<PathBuf> {
     python_of(project, "duckdb, duckdb_extension_delta", from)
 }
 
+/// A Python with DuckDB and its extension iceberg, as [`httpfs_python`].
+pub fn iceberg_python(project: &Project) -> Option<PathBuf> {
+    let from = ("TIDETABLE_HTTPFS_PYTHON", "bench/requirements-httpfs.txt");
+    python_of(project, "duckdb, duckdb_extension_avro, duckdb_extension_iceberg, duckdb_extension_httpfs", from)
+}
+
 /// The Python that a variable names, or one with what a file requires.
 fn python_of(project: &Project, modules: &str, (variable, requirements): (&str, &str)) -> Option<PathBuf> {
     let has_modules =

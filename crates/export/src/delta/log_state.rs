@@ -8,18 +8,18 @@
 //! ```
 //! Checkpoints of the second version of the format, `N.checkpoint.UUID.json`, belong to a table feature that no export has.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::json::LineDelimitedWriter;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use tidetable_blobs::Blobs;
 
+use crate::delta::paths::decoded;
 use crate::error::{ExportError, Result};
+use crate::table::TableLog;
 
 /// The table as its log describes it.
 #[derive(Debug, Default)]
@@ -113,7 +113,7 @@ impl LogState {
         let paths: Vec<String> = wanted.iter().map(|version| entry(log, *version)).collect();
         for ((version, path), bytes) in wanted.iter().zip(&paths).zip(blobs.read_all(&paths)?) {
             let replayed = state.replay(bytes.as_deref().unwrap_or_default());
-            replayed.map_err(|reason| ExportError::Log { path: path.clone(), reason })?;
+            replayed.map_err(|reason| ExportError::Log { log: TableLog::Delta, path: path.clone(), reason })?;
             state.version = Some(*version);
         }
         Ok(state)
@@ -181,7 +181,7 @@ impl LogState {
             Some(bytes) => checkpoint_actions(bytes).and_then(|actions| self.replay(&actions)),
             None => Err("it was removed while it was read: run again".to_owned()),
         };
-        added.map_err(|reason| ExportError::Log { path: path.to_owned(), reason })
+        added.map_err(|reason| ExportError::Log { log: TableLog::Delta, path: path.to_owned(), reason })
     }
 }
 
@@ -244,14 +244,9 @@ impl LogNames {
     }
 }
 
-/// A path of the log without percent encoding. Writers differ in what they encode.
-pub(crate) fn decoded(path: &str) -> String {
-    percent_decode_str(path).decode_utf8().map_or_else(|_| path.to_owned(), Cow::into_owned)
-}
-
 /// A log that does not tell the files of its table.
 fn unknown(log: &str, what: &str) -> ExportError {
-    ExportError::Log { path: log.to_owned(), reason: unknown_files(what) }
+    ExportError::Log { log: TableLog::Delta, path: log.to_owned(), reason: unknown_files(what) }
 }
 
 /// As [`unknown`], the reason alone.
@@ -265,13 +260,6 @@ fn unknown_files(what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_are_compared_without_their_encoding() {
-        assert_eq!(decoded("dt%3D2018-01-01/a%20b.parquet"), "dt=2018-01-01/a b.parquet");
-        assert_eq!(decoded("dt=2018-01-01/100%.parquet"), "dt=2018-01-01/100%.parquet");
-        assert_eq!(decoded("%"), "%");
-    }
 
     #[test]
     fn intervals_have_units() {

@@ -1,19 +1,12 @@
 //! The schema of a Delta table.
 
-use arrow::datatypes::{DataType, Schema, TimeUnit};
+use arrow::datatypes::{DataType, TimeUnit};
 use serde_json::{Value, json};
 use tidetable_store::published::Published;
 
-use crate::delta::listed::ListedFiles;
 use crate::error::{ExportError, Result};
-use crate::file::shape::{ColumnTypes, file_schema};
-
-/// The first column of a query whose type Delta lacks, with that type, after what `types` changes.
-pub fn column_without_delta_type(query: &Schema, types: ColumnTypes) -> Option<(String, String)> {
-    let schema = file_schema(query, types);
-    let field = schema.fields().iter().find(|field| delta_type(field.data_type()).is_none())?;
-    Some((field.name().clone(), field.data_type().to_string()))
-}
+use crate::table::TableLog;
+use crate::table::listed::ListedFiles;
 
 /// The columns of `published` in Delta's schema, as JSON; partition columns are dates if all their values are.
 pub(crate) fn schema(published: &Published, files: &ListedFiles, partition: &[String]) -> Result<String> {
@@ -23,7 +16,7 @@ pub(crate) fn schema(published: &Published, files: &ListedFiles, partition: &[St
         let Some(kind) = kind.parse::<DataType>().ok().and_then(|kind| delta_type(&kind)) else {
             let path = format!("exports/{}.json", published.name);
             let reason = format!("a Delta table has no columns of type {kind}: CAST it in the query");
-            return Err(ExportError::Log { path, reason });
+            return Err(ExportError::Log { log: TableLog::Delta, path, reason });
         };
         fields.push(field(name, &kind));
     }
@@ -43,7 +36,7 @@ fn field(name: &str, kind: &str) -> Value {
 }
 
 /// The name of a type in Delta; `None` if Delta has no such type.
-fn delta_type(kind: &DataType) -> Option<String> {
+pub(crate) fn delta_type(kind: &DataType) -> Option<String> {
     Some(match kind {
         DataType::Boolean => "boolean".to_owned(),
         DataType::Int8 => "byte".to_owned(),
@@ -65,27 +58,4 @@ fn delta_type(kind: &DataType) -> Option<String> {
 /// Whether a schema has times without a zone, a table feature that readers must support.
 pub(crate) fn has_local_time(schema: &str) -> bool {
     schema.contains("\"timestamp_ntz\"")
-}
-
-#[cfg(test)]
-mod tests {
-    use arrow::datatypes::Field;
-
-    use super::*;
-
-    #[test]
-    fn types_that_delta_lacks_are_found() {
-        let schema =
-            |kind: DataType| Schema::new(vec![Field::new("a", DataType::Utf8View, true), Field::new("b", kind, true)]);
-        let delta = ColumnTypes { signed: true, floats: false };
-        for kind in [DataType::Int64, DataType::UInt8, DataType::UInt64, DataType::Decimal128(38, 9)] {
-            assert_eq!(column_without_delta_type(&schema(kind), delta), None);
-        }
-        let wide = DataType::Decimal256(50, 2);
-        for kind in [DataType::Time64(TimeUnit::Microsecond), wide.clone()] {
-            let found = column_without_delta_type(&schema(kind.clone()), delta);
-            assert_eq!(found, Some(("b".to_owned(), kind.to_string())));
-        }
-        assert_eq!(column_without_delta_type(&schema(wide), ColumnTypes { floats: true, ..delta }), None);
-    }
 }

@@ -3,28 +3,21 @@
 //! ```text
 //! {"numRecords":480,"minValues":{"ts":"2018-01-02T00:00:00Z","kwh":0.5},"maxValues":{..},"nullCount":{"ts":0,"kwh":3}}
 //! ```
-//! Values are bounds, not always present values: Parquet cuts long texts. A column whose bounds the footer does not tell, and
-//! types that Delta has no bounds of, are left out.
+//! Values are bounds, not always present values. A column whose bounds the footer does not tell, and types that Delta has no
+//! bounds of, are left out.
 
-use arrow::array::{Array, ArrayRef, UInt64Array};
-use arrow::compute::{SortOptions, sort_limit};
+use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use bytes::Bytes;
-use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
-use parquet::arrow::parquet_to_arrow_schema;
-use parquet::errors::ParquetError;
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use serde_json::Value;
 use tidetable_blobs::Blobs;
 
-/// Bytes at the end of a file that are read first: the footer of most files.
-const TAIL: u64 = 64 << 10;
+use crate::table::footer::{self, FileStats};
 
 /// The statistics of the Parquet file at `path` as JSON; `None` if its footer cannot be read: the file is then listed without.
 pub(crate) fn stats(blobs: &dyn Blobs, path: &str) -> Option<String> {
-    match footer(blobs, path) {
-        Ok(footer) => text(&footer),
+    match footer::stats(blobs, path) {
+        Ok(stats) => Some(text(&stats)),
         Err(reason) => {
             tracing::debug!(path, reason, "no statistics");
             None
@@ -32,46 +25,13 @@ pub(crate) fn stats(blobs: &dyn Blobs, path: &str) -> Option<String> {
     }
 }
 
-/// The footer of a Parquet file; the error is why it cannot be read.
-fn footer(blobs: &dyn Blobs, path: &str) -> Result<ParquetMetaData, String> {
-    let file = blobs.open(path).map_err(|error| error.to_string())?;
-    let mut wanted = TAIL;
-    loop {
-        let length = wanted.min(file.len());
-        let at = file.len() - length;
-        let tail = file.read_at(at, length as usize).map_err(|error| error.to_string())?;
-
-        let mut reader = ParquetMetaDataReader::new();
-        match reader.try_parse_sized(&Bytes::from(tail.to_vec()), file.len()) {
-            Ok(()) => return reader.finish().map_err(|error| error.to_string()),
-            Err(ParquetError::NeedMoreData(needed)) if needed as u64 > length && length < file.len() => {
-                wanted = needed as u64;
-            }
-            Err(error) => return Err(error.to_string()),
-        }
-    }
-}
-
-/// The statistics that a footer holds.
-fn text(footer: &ParquetMetaData) -> Option<String> {
-    let file = footer.file_metadata();
-    let schema = parquet_to_arrow_schema(file.schema_descr(), file.key_value_metadata()).ok()?;
-    let groups = footer.row_groups();
-
+/// Statistics as JSON.
+fn text(stats: &FileStats) -> String {
     let (mut least, mut greatest, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
-    for field in schema.fields() {
-        let Ok(column) = StatisticsConverter::try_new(field.name(), &schema, file.schema_descr()) else { continue };
-        let counts = column.with_missing_null_counts_as_zero(false);
-        let Ok(counted) = counts.row_group_null_counts(groups) else { continue };
-        if counted.null_count() > 0 {
-            continue;
-        }
-        let name = Value::from(field.name().as_str());
-        nulls.push(format!("{name}:{}", counted.values().iter().sum::<u64>()));
-
-        let rows: Vec<u64> = groups.iter().map(|group| group.num_rows().unsigned_abs()).collect();
-        let (Ok(mins), Ok(maxes)) = (counts.row_group_mins(groups), counts.row_group_maxes(groups)) else { continue };
-        let bounds = (bound(&mins, &counted, &rows, false), bound(&maxes, &counted, &rows, true));
+    for column in &stats.columns {
+        let name = Value::from(column.name.as_str());
+        nulls.push(format!("{name}:{}", column.nulls));
+        let bounds = (column.least.as_ref().and_then(bound), column.greatest.as_ref().and_then(bound));
         if let (Some(min), Some(max)) = bounds {
             least.push(format!("{name}:{min}"));
             greatest.push(format!("{name}:{max}"));
@@ -79,21 +39,14 @@ fn text(footer: &ParquetMetaData) -> Option<String> {
     }
 
     let (least, greatest, nulls) = (least.join(","), greatest.join(","), nulls.join(","));
-    let rows = file.num_rows();
-    Some(format!(
+    let rows = stats.rows;
+    format!(
         "{{\"numRecords\":{rows},\"minValues\":{{{least}}},\"maxValues\":{{{greatest}}},\"nullCount\":{{{nulls}}}}}"
-    ))
+    )
 }
 
-/// The least or greatest of the bounds of row groups, as JSON; `None` if a group with values has none.
-fn bound(bounds: &ArrayRef, nulls: &UInt64Array, rows: &[u64], greatest: bool) -> Option<String> {
-    let is_unknown = |group: usize| bounds.is_null(group) && rows.get(group) != nulls.values().get(group);
-    if (0..bounds.len()).any(is_unknown) {
-        return None;
-    }
-    let order = SortOptions { descending: greatest, nulls_first: false };
-    let first = sort_limit(bounds, Some(order), Some(1)).ok().filter(|first| first.len() == 1 && first.is_valid(0))?;
-
+/// The only value of an array as JSON; `None` if Delta has no bounds of its type.
+fn bound(first: &ArrayRef) -> Option<String> {
     let format = FormatOptions::default();
     let value = ArrayFormatter::try_new(first.as_ref(), &format).ok()?.value(0).try_to_string().ok()?;
     match first.data_type() {

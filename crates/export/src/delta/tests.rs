@@ -11,7 +11,8 @@ use tidetable_blobs::LocalBlobs;
 use tidetable_store::published::Part;
 
 use super::*;
-use crate::delta::expired::expired_files;
+use crate::log::expired::expired_files;
+use crate::log::log_findings;
 
 const LOG: &str = "exports/E/_delta_log";
 
@@ -19,7 +20,7 @@ const HOUR: i64 = 3_600_000_000;
 
 /// Times of a run at `clock` of a table with the retention of Delta.
 fn at(clock: i64) -> LogTimes {
-    LogTimes { now: 0, clock, retention: DELTA_RETENTION }
+    LogTimes { now: 0, clock, retention: SNAPSHOT_RETENTION }
 }
 
 /// A root with an export `E`.
@@ -280,14 +281,14 @@ fn replaced_files_go_after_their_retention() {
     world.publish(&[("2018-01-01", "c.parquet")], at(now + 2 * HOUR)).unwrap();
     assert_eq!((world.state().retention(), world.actions(2).0.len()), (None, 0));
     assert_eq!(expired(&world, now + 3 * HOUR), [""; 0]);
-    assert_eq!(expired(&world, now + HOUR + DELTA_RETENTION), gone);
+    assert_eq!(expired(&world, now + HOUR + SNAPSHOT_RETENTION), gone);
 
     // A file of a killed run, and one that is not ours.
     for name in ["part-01KQ.parquet", "mine.parquet", "part-00000-1.c000.snappy.parquet"] {
         world.blobs().replace(&format!("exports/E/dt=2018-01-03/{name}"), b"rows").unwrap();
     }
     let written = world.blobs().stat("exports/E/dt=2018-01-03/part-01KQ.parquet").unwrap().unwrap().modified.unwrap();
-    assert!(!expired(&world, written + DELTA_RETENTION - 1).iter().any(|path| path.contains("2018-01-03")));
-    let late = expired(&world, written + DELTA_RETENTION);
+    assert!(!expired(&world, written + SNAPSHOT_RETENTION - 1).iter().any(|path| path.contains("2018-01-03")));
+    let late = expired(&world, written + SNAPSHOT_RETENTION);
     assert_eq!(late[2..], ["exports/E/dt=2018-01-03/part-01KQ.parquet"]);
 }

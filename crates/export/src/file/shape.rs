@@ -13,6 +13,8 @@ use arrow::error::ArrowError;
 pub struct ColumnTypes {
     /// Unsigned integers become signed ones: of 8, 16 and 32 bits the next wider type, of 64 bits a decimal of 20 digits.
     pub signed: bool,
+    /// Integers of 8 and 16 bits become integers of 32 bits.
+    pub wide: bool,
     /// Decimals become doubles.
     pub floats: bool,
 }
@@ -31,6 +33,8 @@ impl ColumnTypes {
     /// The type of a column of type `kind`.
     fn of(self, kind: &DataType) -> DataType {
         match kind {
+            DataType::Int8 | DataType::Int16 if self.wide => DataType::Int32,
+            DataType::UInt8 if self.signed && self.wide => DataType::Int32,
             DataType::UInt8 if self.signed => DataType::Int16,
             DataType::UInt16 if self.signed => DataType::Int32,
             DataType::UInt32 if self.signed => DataType::Int64,
@@ -124,10 +128,12 @@ mod tests {
         let fields: Vec<Field> = kinds.into_iter().map(|kind| Field::new(kind.to_string(), kind, true)).collect();
         let schema = Schema::new(fields);
         let types = |types| columns(&file_schema(&schema, types)).into_iter().map(|(_, kind)| kind).collect::<Vec<_>>();
-        let signed = ColumnTypes { signed: true, floats: false };
+        let signed = ColumnTypes { signed: true, ..ColumnTypes::default() };
         assert_eq!(types(signed), ["Int16", "Int32", "Int64", "Decimal128(20, 0)", "Decimal128(10, 2)"]);
-        let both = ColumnTypes { signed: true, floats: true };
+        let both = ColumnTypes { floats: true, ..signed };
         assert_eq!(types(both), ["Int16", "Int32", "Int64", "Decimal128(20, 0)", "Float64"]);
+        let wide = ColumnTypes { wide: true, ..signed };
+        assert_eq!(types(wide)[..3], ["Int32", "Int32", "Int64"]);
         assert_eq!(types(ColumnTypes::default())[3..], ["UInt64", "Decimal128(10, 2)"]);
         assert_eq!(signed.changes(&schema).len(), 4);
 

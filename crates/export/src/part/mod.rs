@@ -31,6 +31,7 @@ use crate::part::files::{PartFiles, part_path};
 use crate::part::mode::combined;
 use crate::part::request::{DayColumn, FileMode, PublishRequest, PublishedPart};
 use crate::part::withdraw::EmptyPart;
+use crate::table::column_ids::{assigned, with_ids};
 
 /// How long files stay in a bucket after the list has named others, microseconds: readers of the list before may still open
 /// them.
@@ -66,7 +67,11 @@ pub async fn write_part(request: &PublishRequest<'_>) -> Result<PartDraft> {
     let path = part_path(request.folder, &file_name);
     let failures = Failures { export: request.export, label: request.label, path: &path };
     let frame = rows(request).await.map_err(|error| failures.query(error))?;
-    let planned = Planned::of(frame, request.types, &failures).await?;
+    let mut planned = Planned::of(frame, request.types, &failures).await?;
+    let columns = columns(&planned.schema);
+    if let Some(known) = request.column_ids {
+        planned.schema = with_ids(&planned.schema, &assigned(known, &columns));
+    }
     let cells = match request.format {
         FileFormat::CbtCsv => cell_columns(request.session, request.sql, request.params).await,
         _ => Ok(Vec::new()),
@@ -85,7 +90,6 @@ pub async fn write_part(request: &PublishRequest<'_>) -> Result<PartDraft> {
         columns: cells.map_err(|error| failures.query(error))?,
     };
 
-    let columns = columns(&planned.schema);
     let (files, rows) = planned.write(PartFiles::new(request, &spec, &file_name), &failures).await?;
     let content = if files.is_empty() { DraftContent::NoRows } else { DraftContent::Files(files.finish()?) };
     Ok(PartDraft { columns, rows, file_name, content })
@@ -138,10 +142,13 @@ async fn rows(request: &PublishRequest<'_>) -> std::result::Result<DataFrame, Sq
 /// # Errors
 /// If the list cannot be written; then it is the old one or the new one.
 pub fn record(store: &Store, published: &mut Published, job: &str, parts: &[PublishedPart]) -> Result<()> {
-    let Some(last) = parts.last() else { return Ok(()) };
+    if parts.is_empty() {
+        return Ok(());
+    }
     job.clone_into(&mut published.job);
-    if !last.columns.is_empty() {
+    if let Some(last) = parts.iter().rev().find(|part| !part.columns.is_empty()) {
         published.columns.clone_from(&last.columns);
+        published.column_ids = published.column_ids.take().map(|known| assigned(&known, &last.columns));
     }
     for PublishedPart { label, part, made_from, .. } in parts {
         if let Some(part) = part {

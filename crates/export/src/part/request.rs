@@ -7,7 +7,7 @@ use datafusion::scalar::ScalarValue;
 use serde::{Deserialize, Serialize};
 use tidetable_sql::Session;
 use tidetable_store::Store;
-use tidetable_store::published::{MadeFrom, Part};
+use tidetable_store::published::{ColumnIds, MadeFrom, Part};
 
 use crate::file::format::FileFormat;
 use crate::file::shape::ColumnTypes;
@@ -47,6 +47,8 @@ pub struct PublishRequest<'a> {
     pub types: ColumnTypes,
     /// A column of the day of the part, which files have where the query lacks it.
     pub day: Option<DayColumn<'a>>,
+    /// The ids of the columns so far, of an export whose log tells columns by id: its files have them.
+    pub column_ids: Option<&'a ColumnIds>,
     /// Bytes after which another file begins.
     pub file_size: u64,
     /// What happens to the rows published before.

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use tidetable_export::{
-    ColumnTypes, DELTA_RETENTION, DeltaLog, FileFormat, FileMode, LogTimes, Outcome, PublishRequest, PublishedPart,
-    adopt, publish, record, stranded, sweep,
+    ColumnTypes, FileFormat, FileMode, LogPlace, LogTimes, OpenLog, Outcome, PublishRequest, PublishedPart,
+    SNAPSHOT_RETENTION, TableLog, adopt, publish, record, stranded, sweep,
 };
 use tidetable_store::published::{Part, Published};
 
@@ -78,6 +78,7 @@ async fn publish_as(world: &World, sql: &str, previous: Option<&Part>, how: &How
         format: how.format,
         types: ColumnTypes::default(),
         day: None,
+        column_ids: None,
         file_size: how.file_size,
         mode: how.mode,
         keep_old: how.keep_old,
@@ -89,8 +90,9 @@ async fn publish_as(world: &World, sql: &str, previous: Option<&Part>, how: &How
 /// Brings the Delta log up to the list; the version written.
 fn write_log(world: &World, published: &mut Published) -> Option<u64> {
     let store = world.store();
-    let log = DeltaLog::open(store.blobs().as_ref(), published, "SENSOR_20180101").unwrap();
-    log.write(published, LogTimes { now: START, clock: START, retention: DELTA_RETENTION }).unwrap()
+    let place = LogPlace { log: TableLog::Delta, folder: "SENSOR_20180101", day: None };
+    let log = OpenLog::open(store.blobs().as_ref(), published, place).unwrap();
+    log.write(published, LogTimes { now: START, clock: START, retention: SNAPSHOT_RETENTION }).unwrap()
 }
 
 fn folder(world: &World) -> PathBuf {

@@ -382,9 +382,12 @@ pub(crate) static EXPORT: Section = Section {
         key("keys", ValueShape::Texts).says("Columns that identify a row of an upsert."),
         key("file_size", ValueShape::Text).says("Size at which a part continues in another file, such as `512MiB`."),
         key("delta", ValueShape::Flag).says("Whether a Delta log is kept beside the files."),
-        key("delta_retention", ValueShape::Text).says(
-            "How long files that were replaced stay for readers of older versions of the Delta log; `7d` by default.",
+        key("iceberg", ValueShape::Flag)
+            .says("Whether Iceberg metadata is kept beside the files, which then have a column of their day."),
+        key("snapshot_retention", ValueShape::Text).says(
+            "How long files that were replaced stay for readers of older versions of the Delta or Iceberg table; `7d` by default.",
         ),
+        key("delta_retention", ValueShape::Text).says("As `snapshot_retention`, its former name."),
         key("day_column", ValueShape::Flag)
             .says("Whether files have a column of their day, of type date, where the query lacks it."),
         key("decimals", ValueShape::Text).says("How decimals are published: `exact`, or as `float`."),

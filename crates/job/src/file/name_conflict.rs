@@ -47,10 +47,10 @@ pub(crate) fn common_name(one: &Export, other: &Export) -> Option<String> {
     }
 
     // Most pairs differ in their first letters. SQL knows an export by its name, and a part by its directory.
-    let delta = one.delta || other.delta;
+    let has_log = one.log.is_some() || other.log.is_some();
     let (my_prefix, their_prefix) = (one.name_template.literal_prefix(), other.name_template.literal_prefix());
     let (my_name, their_name) = (one.name.to_ascii_lowercase(), other.name.to_ascii_lowercase());
-    let may_meet = delta
+    let may_meet = has_log
         || may_begin_alike(&my_prefix, &their_prefix)
         || may_begin_alike(&my_prefix, &their_name)
         || may_begin_alike(&their_prefix, &my_name);
@@ -59,8 +59,8 @@ pub(crate) fn common_name(one: &Export, other: &Export) -> Option<String> {
     }
 
     let (my_segments, their_segments) = (NameSegments::of(one), NameSegments::of(other));
-    let both = match delta {
-        // A Delta table owns its whole directory.
+    let both = match has_log {
+        // A table with a log owns its whole directory.
         true => my_segments.first_folder().meet(&their_segments.first_folder()),
         false => my_segments.meet(&their_segments),
     };

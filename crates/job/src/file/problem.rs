@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use thiserror::Error;
+use tidetable_export::TableLog;
 use tidetable_layout::error::LayoutError;
 use tidetable_source::{FormatFault, LocationError};
 use tidetable_sql::{ExpressionError, QueryError};
@@ -288,14 +289,20 @@ pub(crate) enum Mistake {
     UpsertWithoutKeys,
     #[error("`keys` is for `mode = \"upsert\"`")]
     KeysWithoutUpsert,
-    #[error("a Delta table is one folder of Parquet files")]
-    DeltaFolder { name: String },
-    #[error("rows are not added to a Delta table")]
-    DeltaAppend,
-    #[error("`delta_retention` is for exports with a Delta log")]
-    RetentionWithoutDelta,
+    #[error("{} is one folder of Parquet files", .log.table())]
+    LogFolder { log: TableLog, name: String },
+    #[error("rows are not added to {}", .log.table())]
+    LogAppend { log: TableLog },
+    #[error("an export is one table: `delta` or `iceberg`")]
+    TwoLogs,
+    #[error("the files of an Iceberg table have a column of their day")]
+    IcebergDayColumn,
+    #[error("`{key}` is for exports with `delta` or `iceberg`")]
+    RetentionWithoutLog { key: &'static str },
+    #[error("`delta_retention` is the former name of `snapshot_retention`")]
+    TwoRetentions,
     #[error("`{value}` is no time that replaced files can stay")]
-    DeltaRetention { value: String },
+    SnapshotRetention { value: String },
     #[error("the name holds no day that a column could have")]
     DayColumnWithoutDay,
     #[error("the name has a directory `{column}=` with other values than days")]
@@ -491,10 +498,14 @@ impl Mistake {
             Self::NameOfTwo { .. } => "write enough of the time, for example `{day:%Y%m%d}`".to_owned(),
             Self::UpsertWithoutKeys => "add `keys`, the columns that say which rows are the same".to_owned(),
             Self::KeysWithoutUpsert => "leave it out, or write `mode = \"upsert\"`".to_owned(),
-            Self::DeltaFolder { name } => format!("write a name such as `{name}/dt={{day}}`, and `format = \"parquet\"`"),
-            Self::DeltaAppend => "write `mode = \"upsert\"` with `keys`, or leave `delta` out".to_owned(),
-            Self::RetentionWithoutDelta => "write `delta = true`, or leave it out".to_owned(),
-            Self::DeltaRetention { .. } => "write a number and a unit, `7d` or `36h`; at least `1h`, as long as a reader may take".to_owned(),
+            Self::LogFolder { name, .. } => format!("write a name such as `{name}/dt={{day}}`, and `format = \"parquet\"`"),
+            Self::LogAppend { log } => format!("write `mode = \"upsert\"` with `keys`, or leave `{}` out", log.key()),
+            Self::TwoLogs => "leave one out, or write a second export".to_owned(),
+            Self::IcebergDayColumn => "leave `day_column` out: it is `true` for `iceberg`".to_owned(),
+            Self::RetentionWithoutLog { key: "delta_retention" } => "write `delta = true`, or leave it out".to_owned(),
+            Self::RetentionWithoutLog { .. } => "write `delta = true` or `iceberg = true`, or leave it out".to_owned(),
+            Self::TwoRetentions => "leave `delta_retention` out".to_owned(),
+            Self::SnapshotRetention { .. } => "write a number and a unit, `7d` or `36h`; at least `1h`, as long as a reader may take".to_owned(),
             Self::DayColumnWithoutDay => "write a name with `{day}`, or leave it out".to_owned(),
             Self::DayColumnTwice { column } => format!("write `{column}={{day}}`, or another name of the directory"),
             Self::CellsAreBytes => "leave it out".to_owned(),

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
+use tidetable_export::TableLog;
 use tidetable_record::Runs;
 use tidetable_store::published::Published;
 use tidetable_store::{Store, StoreError};
@@ -157,16 +158,18 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// The files of the Delta logs of the parts of a list.
+    /// The files of the logs of the tables of a list, as far as they are of use elsewhere.
     fn logs(&mut self, list: &Published) -> Result<Vec<Held>, BackupError> {
         let folders: BTreeSet<&str> = list.parts.values().filter_map(|part| part.folder.split('/').next()).collect();
         let mut held = Vec::new();
         for folder in folders {
-            let log = format!("exports/{folder}/_delta_log");
-            for name in self.blobs().list(&log)? {
-                let path = format!("{log}/{name}");
-                let Some(bytes) = self.blobs().read(&path)? else { continue };
-                held.push(self.put(&path, &bytes)?);
+            for log in TableLog::ALL.into_iter().filter(|log| log.moves_with_files()) {
+                let log = log.path(folder);
+                for name in self.blobs().list(&log)? {
+                    let path = format!("{log}/{name}");
+                    let Some(bytes) = self.blobs().read(&path)? else { continue };
+                    held.push(self.put(&path, &bytes)?);
+                }
             }
         }
         Ok(held)

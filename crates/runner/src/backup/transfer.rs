@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
+use tidetable_export::TableLog;
 use tidetable_record::Runs;
 use tidetable_store::published::Published;
 use tidetable_store::{Store, StoreError, Table};
@@ -179,7 +180,7 @@ impl Copying<'_> {
         Ok(copied)
     }
 
-    /// Copies the published files of an export, its Delta logs, and then its list.
+    /// Copies the published files of an export, the logs of its tables, and then its list.
     fn export(&mut self, export: &str) -> Result<(), BackupError> {
         let list_path = format!("exports/{export}.json");
         for round in 1..=ROUNDS {
@@ -209,9 +210,11 @@ impl Copying<'_> {
             let folders: BTreeSet<&str> =
                 list.parts.values().filter_map(|part| part.folder.split('/').next()).collect();
             for folder in folders {
-                let log = format!("exports/{folder}/_delta_log");
-                for name in from.list(&log)? {
-                    self.small(&format!("{log}/{name}"))?;
+                for log in TableLog::ALL.into_iter().filter(|log| log.moves_with_files()) {
+                    let log = log.path(folder);
+                    for name in from.list(&log)? {
+                        self.small(&format!("{log}/{name}"))?;
+                    }
                 }
             }
             let is_settled = from.read(&list_path)?.as_ref() == Some(&before);

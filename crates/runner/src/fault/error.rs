@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tidetable_blobs::BlobError;
-use tidetable_export::ExportError;
+use tidetable_export::{ExportError, TableLog};
 use tidetable_source::SourceError;
 use tidetable_source::panics::Panicked;
 use tidetable_sql::SqlError;
@@ -180,18 +180,31 @@ pub enum RunError {
         /// The columns of the query.
         columns: String,
     },
-    /// A column that a Delta log cannot describe.
+    /// A column that the log of a table cannot describe.
     #[error(
-        "{export} has delta = true, and a Delta table has no columns of type {kind}: cast {column} in its query, such as \
-         CAST({column} AS VARCHAR) AS {column}"
+        "{export} has {} = true, and {} has no columns of type {kind}: cast {column} in its query, such as \
+         CAST({column} AS VARCHAR) AS {column}", log.key(), log.table()
     )]
-    DeltaType {
+    TableType {
         /// The export.
         export: String,
+        /// The kind of log.
+        log: TableLog,
         /// The column.
         column: String,
         /// Its type, an Arrow data type.
         kind: String,
+    },
+    /// A query with a column of the name of the day column of an Iceberg table.
+    #[error(
+        "{export} has iceberg = true, whose files have {column} of the day that they are of, and its query has a column {column} \
+         of its own: leave it out, or give it another name with AS"
+    )]
+    DayColumnTaken {
+        /// The export.
+        export: String,
+        /// The column.
+        column: String,
     },
     /// A root that is no storage.
     #[error("the store's root: {source}")]
@@ -586,7 +599,8 @@ impl RunError {
             | Self::PushToSource { .. }
             | Self::PulledFamily { .. }
             | Self::UnknownKey { .. }
-            | Self::DeltaType { .. } => 2,
+            | Self::TableType { .. }
+            | Self::DayColumnTaken { .. } => 2,
             // Damaged files are no mistake of the job.
             Self::Query { source, .. } if source.is_of_statement() => 2,
             _ => 1,

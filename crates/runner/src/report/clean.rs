@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use std::path::Path;
 
 use tidetable_blobs::{BlobError, Blobs};
-use tidetable_export::{ExportError, expired_files, stranded};
+use tidetable_export::{ExportError, expired_files, forget_expired, stranded};
 use tidetable_job::{Job, Project};
 use tidetable_record::{Outcome, PartState, RunRecord, Runs, holder};
 use tidetable_store::published::Published;
@@ -54,7 +54,7 @@ pub enum CleanedKind {
     HalfWritten,
     /// A published part that no list names.
     Part,
-    /// A file of a Delta table that was replaced or withdrawn, after its retention.
+    /// A file of a table with a log that was replaced or withdrawn, after its retention.
     Replaced,
 }
 
@@ -83,6 +83,8 @@ pub struct CleanPlan {
     pub notes: Vec<String>,
     /// Exports with published parts and without a list, and how many parts.
     lost_lists: BTreeMap<String, u64>,
+    /// The time, microseconds since the epoch.
+    clock: i64,
 }
 
 impl CleanPlan {
@@ -92,7 +94,7 @@ impl CleanPlan {
     /// If the store cannot be listed, or a list of an export cannot be read.
     pub fn new(store: &Store, project: Option<&Project>, options: CleanOptions) -> Result<Self, RunError> {
         let blobs = store.blobs().as_ref();
-        let mut plan = Self::default();
+        let mut plan = Self { clock: options.clock, ..Self::default() };
         let names = Runs::of(blobs).names()?;
         let mut records: Vec<RunRecord> = Vec::new();
         for record in Runs::of(blobs).newest_first(None)? {
@@ -203,7 +205,7 @@ impl CleanPlan {
         Ok(())
     }
 
-    /// Files of the Delta tables of a list that no reader within the retention needs.
+    /// Files of the tables of a list that no reader within the retention needs.
     fn replaced(&mut self, blobs: &dyn Blobs, list: &Published, clock: i64) -> Result<(), RunError> {
         match expired_files(blobs, list, clock) {
             Ok(expired) => {
@@ -239,6 +241,7 @@ impl CleanPlan {
     /// If a file cannot be removed: then the rest stays for the next time.
     pub fn run(&self, store: &Store) -> Result<(), RunError> {
         let blobs = store.blobs();
+        self.forget_expired(blobs.as_ref())?;
         let Some(root) = blobs.directory() else { return self.run_in_bucket(blobs.as_ref()) };
         for Cleaned { path, kind, .. } in &self.removals {
             if *kind == CleanedKind::Lock {
@@ -254,6 +257,18 @@ impl CleanPlan {
                 // Fails, as it should, if the directory is not empty.
                 let _ = std::fs::remove_dir(root.join(folder));
             }
+        }
+        Ok(())
+    }
+}
+
+impl CleanPlan {
+    /// Takes the versions that only name replaced files out of the logs of their tables, before these are removed.
+    fn forget_expired(&self, blobs: &dyn Blobs) -> Result<(), RunError> {
+        let replaced = self.removals.iter().filter(|removal| removal.kind == CleanedKind::Replaced);
+        let folders: BTreeSet<&str> = replaced.filter_map(|removal| removal.path.split('/').nth(1)).collect();
+        for folder in folders {
+            forget_expired(blobs, folder, self.clock)?;
         }
         Ok(())
     }

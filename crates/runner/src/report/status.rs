@@ -269,7 +269,7 @@ impl Collection<'_> {
         }
     }
 
-    /// Adds the lists of exports, and notes where a Delta log tells of other files.
+    /// Adds the lists of exports, and notes where the log of a table tells of other files.
     fn add_exports(&mut self) -> Result<(), RunError> {
         for list in self.blobs.list("exports")?.iter().filter_map(|name| name.strip_suffix(".json")) {
             let list = match Published::load(self.blobs, list) {

@@ -63,6 +63,7 @@ impl PublishWork {
             format: export.format,
             types: export.column_types(),
             day: self.day_column(export),
+            column_ids: self.column_ids.as_ref(),
             file_size: export.file_size,
             mode: match export.mode {
                 _ if !export.accumulates() => FileMode::Replace,
@@ -70,7 +71,7 @@ impl PublishWork {
                 ExportMode::Append => FileMode::Append,
                 ExportMode::Upsert => FileMode::Upsert(&export.keys),
             },
-            keep_old: export.delta,
+            keep_old: export.log.is_some(),
             apart: context.apart,
         }
     }

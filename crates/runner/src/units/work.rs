@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tidetable_export::ParkedDraft;
 use tidetable_ingest::{LoadUnit, LoadUnitDone};
 use tidetable_record::{CheckRecord, FailingRow};
-use tidetable_store::published::Part as ListedPart;
+use tidetable_store::published::{ColumnIds, Part as ListedPart};
 use tidetable_upkeep::compaction::{MergePlan, Merged};
 
 use crate::units::columns::DifferingFiles;
@@ -61,6 +61,9 @@ pub(crate) struct PublishWork {
     pub(crate) previous: Option<ListedPart>,
     /// The versions to read of the tables that the export reads.
     pub(crate) versions: Versions,
+    /// The ids of columns so far, if files have ids.
+    #[serde(default)]
+    pub(crate) column_ids: Option<ColumnIds>,
 }
 
 /// A part that was checked and, if it may be published, written, as an answer has it.

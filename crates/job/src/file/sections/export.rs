@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
-use tidetable_export::{ColumnTypes, DELTA_RETENTION, FileFormat, LEAST_DELTA_RETENTION};
+use tidetable_export::{ColumnTypes, FileFormat, LEAST_SNAPSHOT_RETENTION, LogPlace, SNAPSHOT_RETENTION, TableLog};
 
 use crate::calendar::per::Per;
 use crate::calendar::period::Period;
@@ -33,14 +33,15 @@ pub struct Export {
     pub keys: Vec<String>,
     /// Bytes after which a part continues in another file.
     pub file_size: u64,
-    /// Whether a Delta log is kept beside the files.
-    pub delta: bool,
-    /// The name of the column of the day that files have where the query lacks it; `None` without `day_column`.
+    /// The log of a table that is kept beside the files.
+    pub log: Option<TableLog>,
+    /// The name of the column of the day that files have where the query lacks it; `None` without `day_column`. Files of an
+    /// Iceberg table have it wherever parts have a day.
     pub day_column: Option<String>,
     /// Whether decimals are doubles in the files, for readers that know no decimals.
     pub float_decimals: bool,
-    /// How long files that were replaced stay for readers of older versions of the Delta log, microseconds.
-    pub delta_retention: i64,
+    /// How long files that were replaced stay for readers of older versions of the log, microseconds.
+    pub snapshot_retention: i64,
     /// The SQL text, with `$day`, `$from`, `$to` and `$now` where it uses them.
     pub sql: String,
     /// The absolute path of the file that holds the query; `None` if the job file itself does.
@@ -83,15 +84,18 @@ impl Export {
         }
     }
 
-    /// The types of its columns that differ from those of the query: Delta has no unsigned integers.
+    /// The types of its columns that differ from those of the query: tables with a log have no unsigned integers, and
+    /// Iceberg's no integers under 32 bits.
     pub fn column_types(&self) -> ColumnTypes {
-        ColumnTypes { signed: self.delta, floats: self.float_decimals }
+        let wide = self.log == Some(TableLog::Iceberg);
+        ColumnTypes { signed: self.log.is_some(), wide, floats: self.float_decimals }
     }
 
-    /// The directory below `exports/` of its Delta table; `None` without `delta`.
-    pub fn delta_folder(&self) -> Option<&str> {
+    /// Where the log of its table is; `None` without one.
+    pub fn log_place(&self) -> Option<LogPlace<'_>> {
         let template = self.name_template.as_str();
-        self.delta.then(|| template.split_once('/').map_or(template, |(folder, _)| folder))
+        let folder = template.split_once('/').map_or(template, |(folder, _)| folder);
+        Some(LogPlace { log: self.log?, folder, day: self.day_column.as_deref() })
     }
 }
 
@@ -145,20 +149,26 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
     let file_size = file_size(reader, &fields, format);
 
     let template = fields.required_text(reader, "name").and_then(|text| name_template(reader, &text, named.name, per));
-    let delta = fields.flag("delta").unwrap_or_default();
-    if delta {
+    let log = table_log(reader, &fields);
+    if let Some(log) = log {
         let one_folder = per == Per::Query || template.as_ref().is_some_and(|template| template.as_str().contains('/'));
         if !one_folder || format != FileFormat::Parquet {
-            reader.refuse(fields.key_at("delta"), Mistake::DeltaFolder { name: named.name.to_owned() });
+            reader.refuse(fields.key_at(log.key()), Mistake::LogFolder { log, name: named.name.to_owned() });
         }
         if mode == ExportMode::Append {
-            reader.refuse(fields.key_at("delta"), Mistake::DeltaAppend);
+            reader.refuse(fields.key_at(log.key()), Mistake::LogAppend { log });
         }
     }
 
-    let delta_retention = delta_retention(reader, &fields, delta);
-    let day_column = match fields.flag("day_column").unwrap_or_default() {
+    let snapshot_retention = snapshot_retention(reader, &fields, log);
+    let has_day = template.as_ref().is_some_and(|template| template.has(Placeholder::Day));
+    let wanted = fields.flag("day_column");
+    let day_column = match wanted.unwrap_or(log == Some(TableLog::Iceberg) && has_day) {
         true => template.as_ref().and_then(|template| day_column(reader, &fields, template)),
+        false if log == Some(TableLog::Iceberg) && has_day => {
+            reader.refuse(fields.key_at("day_column"), Mistake::IcebergDayColumn);
+            None
+        }
         false => None,
     };
     let float_decimals = fields.choice(reader, "decimals", &DECIMALS);
@@ -175,10 +185,10 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>, folder: &Path) ->
         mode,
         keys,
         file_size,
-        delta,
+        log,
         day_column,
         float_decimals,
-        delta_retention,
+        snapshot_retention,
         sql,
         sql_path,
         sql_at,
@@ -218,17 +228,35 @@ fn day_column(reader: &mut Reader<'_>, fields: &Fields<'_>, template: &TimeTempl
     Some(name.to_owned())
 }
 
-/// How long replaced files stay for readers of the Delta log, in microseconds.
-fn delta_retention(reader: &mut Reader<'_>, fields: &Fields<'_>, delta: bool) -> i64 {
-    let Some(text) = fields.text(reader, "delta_retention") else { return DELTA_RETENTION };
-    if !delta {
-        reader.refuse(fields.key_at("delta_retention"), Mistake::RetentionWithoutDelta);
+/// The log that is kept beside the files: at most one.
+fn table_log(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<TableLog> {
+    let mut wanted = TableLog::ALL.into_iter().filter(|log| fields.flag(log.key()).unwrap_or_default());
+    let first = wanted.next();
+    if let Some(second) = wanted.next() {
+        reader.refuse(fields.key_at(second.key()), Mistake::TwoLogs);
     }
-    match parse_age(text.value).filter(|age| *age >= LEAST_DELTA_RETENTION) {
+    first
+}
+
+/// Keys for how long replaced files stay: the second is from when Delta's was the only log.
+const RETENTIONS: [&str; 2] = ["snapshot_retention", "delta_retention"];
+
+/// How long replaced files stay for readers of older versions of the log, in microseconds.
+fn snapshot_retention(reader: &mut Reader<'_>, fields: &Fields<'_>, log: Option<TableLog>) -> i64 {
+    let mut given = RETENTIONS.into_iter().filter(|key| fields.has(key));
+    let Some(key) = given.next() else { return SNAPSHOT_RETENTION };
+    if given.next().is_some() {
+        reader.refuse(fields.key_at("delta_retention"), Mistake::TwoRetentions);
+    }
+    let Some(text) = fields.text(reader, key) else { return SNAPSHOT_RETENTION };
+    if log.is_none() {
+        reader.refuse(fields.key_at(key), Mistake::RetentionWithoutLog { key });
+    }
+    match parse_age(text.value).filter(|age| *age >= LEAST_SNAPSHOT_RETENTION) {
         Some(age) => age,
         None => {
-            reader.refuse(text.at.clone(), Mistake::DeltaRetention { value: text.owned() });
-            DELTA_RETENTION
+            reader.refuse(text.at.clone(), Mistake::SnapshotRetention { value: text.owned() });
+            SNAPSHOT_RETENTION
         }
     }
 }

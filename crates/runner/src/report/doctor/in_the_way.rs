@@ -4,7 +4,6 @@ use std::fs;
 
 use chrono::NaiveDate;
 use tidetable_blobs::Blobs;
-use tidetable_export::DELTA_LOG;
 use tidetable_job::{Export, Job, Project, may_be_folder_of};
 use tidetable_store::published::Published;
 
@@ -35,12 +34,15 @@ impl Diagnosis {
                     self.found_file(path, format!("{name} cannot be loaded"), Remedy::Person(remedy));
                 }
             }
-            for (export, folder) in job.exports.iter().filter_map(|export| Some((&export.name, export.delta_folder()?)))
-            {
-                let path = format!("exports/{folder}/{DELTA_LOG}");
+            for (export, place) in job.exports.iter().filter_map(|export| Some((&export.name, export.log_place()?))) {
+                let path = place.log.path(place.folder);
                 if is_file(blobs, &path) {
                     let remedy = format!("moves it to quarantine; then `tidetable run {}` writes the log", job.name);
-                    self.found_file(path, format!("the Delta log of {export} cannot be written"), Remedy::Fix(remedy));
+                    self.found_file(
+                        path,
+                        format!("the {} of {export} cannot be written", place.log.noun()),
+                        Remedy::Fix(remedy),
+                    );
                 }
             }
         }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
-use tidetable_export::{FileFormat, LogFinding, log_findings};
+use tidetable_export::{FileFormat, LogFinding, TableLog, log_findings};
 use tidetable_job::{Job, Project, several};
 use tidetable_record::{KnownVersions, LostVersion, Runs, holder};
 use tidetable_store::published::Published;
@@ -94,6 +94,8 @@ pub enum FindingKind {
     Lock,
     /// The Delta log of an export.
     DeltaLog,
+    /// The Iceberg metadata of an export.
+    IcebergMetadata,
     /// A file where a directory belongs.
     InTheWay,
 }
@@ -110,7 +112,8 @@ impl FindingKind {
             Self::Checkpoint => "checkpoint",
             Self::Sst => "SST",
             Self::Lock => "lock",
-            Self::DeltaLog => "Delta log",
+            Self::DeltaLog => TableLog::Delta.noun(),
+            Self::IcebergMetadata => TableLog::Iceberg.noun(),
             Self::InTheWay => "file in the way",
         }
     }
@@ -294,24 +297,29 @@ impl Diagnosis {
                 self.find((path, FindingKind::Published), damage, costs, Remedy::Person(remedy));
             }
         }
-        self.delta_logs(blobs, list)
+        self.table_logs(blobs, list)
     }
 
-    /// Finds Delta logs that do not say what the list says. While the job runs, its list is ahead of the log.
-    fn delta_logs(&mut self, blobs: &dyn Blobs, list: &Published) -> Result<(), RunError> {
+    /// Finds logs of tables that do not say what the list says. While the job runs, its list is ahead of the log.
+    fn table_logs(&mut self, blobs: &dyn Blobs, list: &Published) -> Result<(), RunError> {
         if holder(blobs, &list.job)?.is_some() {
             return Ok(());
         }
-        for LogFinding { path, damage, is_behind } in log_findings(blobs, list)? {
-            let costs = format!("readers of the Delta table see other rows than exports.{}", list.name);
+        for LogFinding { log, path, damage, is_behind } in log_findings(blobs, list)? {
+            let costs = format!("readers of the table see other rows than exports.{}", list.name);
             let remedy = match is_behind {
                 true => format!(
-                    "`tidetable run {}` brings it up to the list; if the export has no `delta = true` any more, remove the folder",
-                    list.job
+                    "`tidetable run {}` brings it up to the list; if the export has no `{} = true` any more, remove the folder",
+                    list.job,
+                    log.key()
                 ),
                 false => format!("move the folder away; then `tidetable run {}` begins a new log", list.job),
             };
-            self.find((path, FindingKind::DeltaLog), damage, costs, Remedy::Person(remedy));
+            let kind = match log {
+                TableLog::Delta => FindingKind::DeltaLog,
+                TableLog::Iceberg => FindingKind::IcebergMetadata,
+            };
+            self.find((path, kind), damage, costs, Remedy::Person(remedy));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 
 use tidetable_record::CheckRecord;
-use tidetable_store::published::Published;
+use tidetable_store::published::{ColumnIds, Published};
 
 use crate::fault::error::RunError;
 use crate::observe::Event;
@@ -20,7 +20,7 @@ use crate::units::work::PublishWork;
 
 impl ComparedExport<'_> {
     /// The unit that writes a part.
-    pub(crate) fn work(&self, part: &StalePart) -> PublishWork {
+    pub(crate) fn work(&self, part: &StalePart, column_ids: Option<&ColumnIds>) -> PublishWork {
         let versions = self.snapshots.iter().map(|snapshot| {
             let version = snapshot.version();
             (snapshot.table().name().to_owned(), (version.number, version.commit.clone()))
@@ -33,6 +33,7 @@ impl ComparedExport<'_> {
             sources: part.sources.clone(),
             previous: part.previous.clone(),
             versions: versions.collect(),
+            column_ids: column_ids.cloned(),
         }
     }
 }
@@ -55,7 +56,7 @@ impl PublishStage<'_> {
                 Some(tried) => drop(sender.send((place, tried.unwrap_or_else(PartResult::Failed), Vec::new()))),
                 None => {
                     places.push(place);
-                    works.push(compared.work(part));
+                    works.push(compared.work(part, round.column_ids));
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use arrow::datatypes::Schema;
 use chrono_tz::Tz;
-use tidetable_export::{Reason, column_without_delta_type, stale};
+use tidetable_export::{Reason, TableLog, column_without_table_type, stale};
 use tidetable_job::day::utc_day;
 use tidetable_job::{Export, ExportMode, FILE_SIZE, Per, Period};
 use tidetable_layout::time::{DAY, window_name};
@@ -141,9 +141,7 @@ impl ExportInputs<'_> {
         let Self { export, zone, .. } = *self;
         let mut settings = vec![export.name_template.as_str(), export.sql.as_str(), zone.name()];
         let form = export.stored_form();
-        if export.delta {
-            settings.push("delta");
-        }
+        settings.extend(export.log.map(TableLog::key));
         let file_size = export.file_size.to_string();
         // Appended rows must not be appended again for another file size.
         if export.file_size != FILE_SIZE && export.mode != ExportMode::Append {
@@ -206,8 +204,8 @@ pub fn tables_read(export: &Export, references: Vec<(String, String)>) -> Result
     Ok(tables)
 }
 
-/// Checks that the query of an export, which returns rows of `schema`, has its key columns, and no column that its Delta log
-/// cannot describe.
+/// Checks that the query of an export, which returns rows of `schema`, has its key columns, and no column that the log of its
+/// table cannot describe.
 ///
 /// # Errors
 /// The first column that is missing or has such a type.
@@ -217,9 +215,16 @@ pub fn check_columns(export: &Export, schema: &Schema) -> Result<(), RunError> {
         let columns: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         return Err(RunError::UnknownKey { export: name(), key: key.clone(), columns: columns.join(", ") });
     }
-    match column_without_delta_type(schema, export.column_types()).filter(|_| export.delta) {
+    let Some(log) = export.log else { return Ok(()) };
+    if let Some((column, kind)) = column_without_table_type(schema, export.column_types()) {
+        return Err(RunError::TableType { export: name(), log, column, kind });
+    }
+    // A partition is its day, whatever the rows say.
+    let day = export.day_column.as_ref().filter(|_| log == TableLog::Iceberg);
+    let taken = day.and_then(|day| schema.fields().iter().find(|field| field.name().eq_ignore_ascii_case(day)));
+    match taken {
         None => Ok(()),
-        Some((column, kind)) => Err(RunError::DeltaType { export: name(), column, kind }),
+        Some(column) => Err(RunError::DayColumnTaken { export: name(), column: column.name().clone() }),
     }
 }
 

@@ -15,12 +15,12 @@ use std::sync::mpsc;
 use tidetable_blobs::BlobError;
 
 use tidetable_export::{
-    DeltaLog, EmptyPart, ExportError, LogTimes, PublishedPart, record, retire, sweep, sweep_retired,
+    EmptyPart, ExportError, LogTimes, OpenLog, PublishedPart, record, retire, sweep, sweep_retired,
 };
 use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord};
 use tidetable_sql::Session;
 use tidetable_store::StoreError;
-use tidetable_store::published::Published;
+use tidetable_store::published::{ColumnIds, Published};
 
 use crate::checks::checker::Checker;
 use crate::fault::error::RunError;
@@ -43,7 +43,7 @@ use tidetable_job::{Export, Period};
 pub(crate) struct PublishDone {
     /// By period, the last attempt.
     pub(crate) parts: BTreeMap<Period, (ExportRecord, Vec<CheckRecord>)>,
-    /// The Delta log, if it could not be written.
+    /// The log of its table, if it could not be written.
     pub(crate) log: Option<ExportRecord>,
 }
 
@@ -55,6 +55,8 @@ pub(crate) struct Round<'a> {
     places: &'a [usize],
     /// Shared scans by index.
     passes: BTreeMap<usize, PassMember>,
+    /// The ids of columns that files get, if they have ids.
+    column_ids: Option<&'a ColumnIds>,
     /// Whether transient failures are retried in another round.
     more: bool,
 }
@@ -93,6 +95,10 @@ impl PublishStage<'_> {
             log => log?,
         };
         let mut published = compared.published.clone();
+        let column_ids = log.as_ref().and_then(OpenLog::column_ids);
+        if let Some(log) = &log {
+            published.column_ids = log.column_ids().cloned();
+        }
         let known: Vec<_> = empty.iter().map(|part| as_empty(compared, part)).collect();
         record(self.store, &mut published, &self.job.name, &known)?;
         if published.job.is_empty() && !parts.is_empty() {
@@ -105,7 +111,7 @@ impl PublishStage<'_> {
             let name = format!("publish {}", compared.export.name);
             self.observer.event(Event::Stage { name, unit: Unit::Parts, total: places.len() as u64 });
             let passes = self.passes(compared, checker, &places);
-            let round = Round { compared, checker, places: &places, passes, more: retry.has_more() };
+            let round = Round { compared, checker, places: &places, passes, column_ids, more: retry.has_more() };
             let left = self.round(&round, &mut published, done)?;
             self.note_passes(compared, &round.passes);
             sweep(self.store, &left.obsolete)?;
@@ -118,11 +124,11 @@ impl PublishStage<'_> {
             let named = |(place, error): (usize, String)| Some((parts.get(place)?.folder.clone(), error));
             retry.wait(left.again.into_iter().filter_map(named).collect(), attempts)?;
         }
-        if let Some(log) = log
+        if let Some(log) = &log
             && (!published.parts.is_empty() || !compared.published.parts.is_empty())
         {
             let (now, clock) = (self.options.now, (self.options.clock)());
-            match log.write(&mut published, LogTimes { now, clock, retention: compared.export.delta_retention }) {
+            match log.write(&mut published, LogTimes { now, clock, retention: compared.export.snapshot_retention }) {
                 // Only the log is missing; the next run brings it up to its list.
                 Err(error @ ExportError::Store(StoreError::Blob(BlobError::NotADirectory { .. })))
                     if !retry.has_more() =>
@@ -135,17 +141,18 @@ impl PublishStage<'_> {
         Ok(())
     }
 
-    /// The Delta log of an export, if it has one that may have to be written: parts are published, or an earlier run stopped
+    /// The log of the table of an export, if it has one that may have to be written: parts are published, or an earlier run stopped
     /// before it wrote the log.
-    fn open_log<'b>(&'b self, compared: &'b ComparedExport<'_>) -> Result<Option<DeltaLog<'b>>, ExportError> {
-        let Some(folder) = compared.export.delta_folder() else { return Ok(None) };
-        let log = DeltaLog::open(self.store.blobs().as_ref(), &compared.published, folder)?;
+    fn open_log<'b>(&'b self, compared: &'b ComparedExport<'_>) -> Result<Option<OpenLog<'b>>, ExportError> {
+        let Some(place) = compared.export.log_place() else { return Ok(None) };
+        let log = OpenLog::open(self.store.blobs().as_ref(), &compared.published, place)?;
         Ok(Some(log).filter(|log| !compared.parts.is_empty() || !log.is_current()))
     }
 
-    /// Records that the Delta log could not be written.
+    /// Records that the log of a table could not be written.
     fn log_failed(&self, export: &Export, error: &ExportError, done: &mut PublishDone) {
-        let record = log_record(export, export.delta_folder().unwrap_or_default(), error);
+        let Some(place) = export.log_place() else { return };
+        let record = log_record(export, place, error);
         self.observer.event(event_of(&record));
         done.log = Some(record);
     }
@@ -277,7 +284,7 @@ impl PublishStage<'_> {
         found: &mut Vec<CheckRecord>,
     ) -> Result<PartResult, RunError> {
         let compared = round.compared;
-        let work = compared.work(part);
+        let work = compared.work(part, round.column_ids);
         let params = work.params(&part.period, self.job, self.options.now);
         let context = self.context(compared.export);
         let about = (round.checker, compared.tables.as_slice());
@@ -320,13 +327,13 @@ impl PublishStage<'_> {
             label: &part.label,
             made_from: made_from(compared, part),
             previous: part.previous.as_ref(),
-            keep_old: compared.export.delta,
+            keep_old: compared.export.log.is_some(),
         };
         Ok(empty.withdraw()?)
     }
 }
 
-/// Whether a Delta log cannot be followed because of what it holds, not because of the storage.
+/// Whether the log of a table cannot be followed because of what it holds, not because of the storage.
 fn is_of_log(error: &ExportError) -> bool {
     matches!(error, ExportError::Log { .. })
 }

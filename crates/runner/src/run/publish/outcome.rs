@@ -1,6 +1,6 @@
 //! The result of a part, for the run record, the observer and the list.
 
-use tidetable_export::{DELTA_LOG, ExportError, Outcome, PublishedPart};
+use tidetable_export::{ExportError, LogPlace, Outcome, PublishedPart};
 use tidetable_job::Export;
 use tidetable_record::{ExportRecord, PartState};
 use tidetable_store::published::{MadeFrom, Part as ListedPart};
@@ -54,12 +54,12 @@ pub(crate) fn part_record(export: &Export, part: &StalePart, tried: &PartResult)
     }
 }
 
-/// The record of a Delta log that could not be written, as if it were a part.
-pub(crate) fn log_record(export: &Export, folder: &str, error: &ExportError) -> ExportRecord {
+/// The record of the log of a table that could not be written, as if it were a part.
+pub(crate) fn log_record(export: &Export, place: LogPlace<'_>, error: &ExportError) -> ExportRecord {
     ExportRecord {
         export: export.name.clone(),
-        label: DELTA_LOG.to_owned(),
-        part: format!("{folder}/{DELTA_LOG}"),
+        label: place.log.directory().to_owned(),
+        part: format!("{}/{}", place.folder, place.log.directory()),
         reason: "behind the list".to_owned(),
         state: PartState::Failed,
         rows: 0,
@@ -112,7 +112,8 @@ pub(crate) fn as_sealed(compared: &ComparedExport<'_>, part: &StalePart) -> Opti
         outcome: Outcome::Unchanged,
         part: Some(listed),
         made_from,
-        columns: compared.published.columns.clone(),
+        // The list has the columns of the parts that are written.
+        columns: Vec::new(),
         obsolete: Vec::new(),
     })
 }

@@ -1,34 +1,10 @@
-//! The files that the list of an export names, as its Delta log has them.
+//! The files that the list of an export names, as the log of its table has them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use chrono::NaiveDate;
 use tidetable_store::published::{PartFile, Published};
 use xxhash_rust::xxh3::Xxh3;
-
-use crate::file::writer::hexadecimal;
-
-/// Directory of the log of a Delta table, beside the files.
-pub const DELTA_LOG: &str = "_delta_log";
-
-/// What is encoded in paths of a log, as in any URL. An equals sign is not: other engines remove files in the spelling that they
-/// would write themselves, and some find no file that was added in another one.
-const ENCODED: AsciiSet = CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'#')
-    .add(b'%')
-    .add(b'<')
-    .add(b'>')
-    .add(b'?')
-    .add(b'[')
-    .add(b'\\')
-    .add(b']')
-    .add(b'^')
-    .add(b'`')
-    .add(b'{')
-    .add(b'|')
-    .add(b'}');
 
 /// Files of the list by path below the directory of the table. Names of files are never used again.
 pub(crate) type ListedFiles = BTreeMap<String, ListedFile>;
@@ -40,19 +16,23 @@ pub(crate) struct ListedFile {
     pub(crate) checksum: String,
     /// Its Hive partition directories: `dt=2018-01-31`.
     pub(crate) partition: Vec<(String, String)>,
+    /// The day of its part; `None` of months and queries.
+    pub(crate) day: Option<NaiveDate>,
 }
 
 /// The files of an export below `folder`.
 pub(crate) fn files_of(published: &Published, folder: &str) -> ListedFiles {
     let mut files = ListedFiles::new();
-    for part in published.parts.values() {
+    for (label, part) in &published.parts {
         let below = part.folder.strip_prefix(folder).filter(|below| below.is_empty() || below.starts_with('/'));
         let Some(below) = below else { continue };
         let partition = below.split('/').filter_map(|folder| folder.split_once('='));
+        // Labels of hours begin with their day.
+        let day = label.get(..10).and_then(|day| day.parse().ok());
         let partition: Vec<_> = partition.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         for PartFile { file, bytes, checksum, .. } in part.files() {
             let path = format!("{below}/{file}").trim_start_matches('/').to_owned();
-            files.insert(path, ListedFile { bytes, checksum, partition: partition.clone() });
+            files.insert(path, ListedFile { bytes, checksum, partition: partition.clone(), day });
         }
     }
 
@@ -65,17 +45,7 @@ pub(crate) fn digest(files: &ListedFiles) -> String {
     for (path, file) in files {
         hash.update(format!("{path}\0{}\0", file.checksum).as_bytes());
     }
-    hexadecimal(&hash)
-}
-
-/// A path of the log, as it is written there.
-pub(crate) fn encoded(path: &str) -> String {
-    utf8_percent_encode(path, &ENCODED).to_string()
-}
-
-/// Path of the log of the table in `folder`.
-pub(crate) fn log_of(folder: &str) -> String {
-    format!("exports/{folder}/{DELTA_LOG}")
+    format!("{:032x}", hash.digest128())
 }
 
 /// The directories below `exports/` that can have a log: parents of Hive directories, or that of the only part.

@@ -1,24 +1,17 @@
-//! Finds the files of Delta tables that no reader needs any more.
+//! Finds the files of tables with a log that no reader needs any more.
 //!
 //! A replaced or withdrawn file stays for readers of older versions until the retention of its table has passed since the log
 //! removed it. A file of which neither list nor log knows, as a killed run leaves it, stays as long since it was written.
 
-use std::collections::BTreeMap;
-
 use tidetable_blobs::{Blobs, each};
 use tidetable_store::published::Published;
 
-use crate::delta::listed::{files_of, log_of, table_folders};
-use crate::delta::log_state::{LogState, decoded};
 use crate::error::Result;
+use crate::table::listed::{files_of, table_folders};
+use crate::table::{History, LEAST_SNAPSHOT_RETENTION, SNAPSHOT_RETENTION, TableLog};
+use crate::{delta, iceberg};
 
-/// Retention of a table that says none: the default of Delta, microseconds.
-pub const DELTA_RETENTION: i64 = 7 * 24 * 60 * 60 * 1_000_000;
-
-/// The least retention, microseconds: readers may take as long for one query.
-pub const LEAST_DELTA_RETENTION: i64 = 60 * 60 * 1_000_000;
-
-/// Paths inside the store of the files of the Delta tables of a list that neither list nor log name, and whose retention has
+/// Paths inside the store of the files of the tables of a list that neither list nor log name, and whose retention has
 /// passed. `clock` is the time, microseconds since the epoch.
 ///
 /// # Errors
@@ -26,32 +19,51 @@ pub const LEAST_DELTA_RETENTION: i64 = 60 * 60 * 1_000_000;
 pub fn expired_files(blobs: &dyn Blobs, published: &Published, clock: i64) -> Result<Vec<String>> {
     let mut expired = Vec::new();
     for folder in table_folders(published) {
-        let state = LogState::read(blobs, &log_of(folder))?;
-        if state.version.is_none() {
+        let mut histories = Vec::new();
+        for log in TableLog::ALL {
+            histories.extend(history(log, blobs, folder)?);
+        }
+        let Some(retention) = histories.iter().map(|known| known.retention.unwrap_or(SNAPSHOT_RETENTION)).max() else {
             continue;
-        }
-        let retention = state.retention().unwrap_or(DELTA_RETENTION).max(LEAST_DELTA_RETENTION);
-        let mut removed: BTreeMap<String, i64> = BTreeMap::new();
-        for (path, remove) in &state.removed {
-            let time = remove["deletionTimestamp"].as_i64().unwrap_or_default().saturating_mul(1000);
-            let latest = removed.entry(decoded(path)).or_insert(time);
-            *latest = time.max(*latest);
-        }
+        };
+        let retention = retention.max(LEAST_SNAPSHOT_RETENTION);
 
         let listed = files_of(published, folder);
+        let removed = |path: &String| histories.iter().filter_map(|known| known.removed.get(path)).max().copied();
         let mut candidates = files_below(blobs, folder)?;
-        candidates.retain(|path| !listed.contains_key(path) && !state.files.contains_key(path));
-        candidates.retain(|path| removed.contains_key(path) || is_ours(path));
+        candidates.retain(|path| removed(path).is_some() || is_ours(path));
+        candidates.extend(histories.iter().flat_map(|known| known.own.iter().cloned()));
+        candidates.retain(|path| !listed.contains_key(path));
+        candidates.retain(|path| !histories.iter().any(|known| known.kept.contains(path)));
+
         let paths: Vec<String> = candidates.iter().map(|path| format!("exports/{folder}/{path}")).collect();
         let stats = blobs.stat_all(&paths)?;
         for ((below, path), stat) in candidates.iter().zip(paths).zip(stats) {
-            let since = removed.get(below).copied().or_else(|| stat?.modified);
+            let since = removed(below).or_else(|| stat?.modified);
             if since.is_some_and(|since| since.saturating_add(retention) <= clock) {
                 expired.push(path);
             }
         }
     }
     Ok(expired)
+}
+
+/// Takes versions whose retention has passed out of the logs of the table in `folder`, before the [files](expired_files) that
+/// only they name are removed. `clock` is the time, microseconds since the epoch.
+///
+/// # Errors
+/// If a log cannot be read or written.
+pub fn forget_expired(blobs: &dyn Blobs, folder: &str, clock: i64) -> Result<()> {
+    // Delta's readers are told by the retention alone.
+    iceberg::forget_expired(blobs, folder, clock)
+}
+
+/// What a log tells of removed files; `None` without a log.
+fn history(log: TableLog, blobs: &dyn Blobs, folder: &str) -> Result<Option<History>> {
+    match log {
+        TableLog::Delta => delta::history(blobs, folder),
+        TableLog::Iceberg => iceberg::history(blobs, folder),
+    }
 }
 
 /// The Parquet files of a table, by path below its directory, those of Hive directories among them.
@@ -76,7 +88,7 @@ fn files_below(blobs: &dyn Blobs, folder: &str) -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// Whether a file has a name as a run gives it in a Delta table: `part-RUN.parquet`, or with a number.
+/// Whether a file has a name as a run gives it in a table with a log: `part-RUN.parquet`, or with a number.
 fn is_ours(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let run = name.strip_prefix("part-").and_then(|name| name.strip_suffix(".parquet"));
