@@ -36,6 +36,7 @@ pages! {
     sql: "docs/guide/sql.md",
     time_series_sql: "docs/guide/time-series-sql.md",
     exports: "docs/guide/exports.md",
+    iceberg: "docs/guide/iceberg.md",
     checks: "docs/guide/checks.md",
     operations: "docs/guide/operations.md",
     alerts: "docs/guide/alerts.md",
