@@ -153,9 +153,7 @@ fn filters_skip_files() {
     ] {
         for engine in seen(&project, &["where", condition]) {
             assert_eq!(engine["rows"].as_array().unwrap().len(), rows, "{condition}: {engine}");
-            if engine["engine"] == "pyiceberg" {
-                assert_eq!(engine["files"], files, "{condition}: {engine}");
-            }
+            assert_eq!(engine["files"], files, "{condition}: {engine}");
         }
     }
 }

@@ -2,7 +2,7 @@
 """Reads an Iceberg table with whichever of PyIceberg, Polars and DuckDB's extension iceberg this Python has, and says what they see.
 
     iceberg_check.py now TABLE         columns, types and rows as the newest version has them
-    iceberg_check.py where TABLE SQL   rows for which a condition holds, and files that PyIceberg would read for it; not of Polars
+    iceberg_check.py where TABLE SQL   rows for which a condition holds, and files that are read for it; not of Polars
     iceberg_check.py snapshot TABLE N  rows of snapshot number N of the newest metadata
     iceberg_check.py snapshots TABLE   operations, rows and columns of all snapshots (PyIceberg)
 
@@ -13,6 +13,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import sys
 
 KEY = "AKIATESTONLY"
@@ -84,7 +85,10 @@ def duck(table, where="true", number=None):
     found = db.sql(f"SELECT * FROM iceberg_scan('{table}'{options}) WHERE {where}")
     # As texts: times with a zone need a package that this Python may lack.
     rows = db.sql("SELECT COLUMNS(*)::VARCHAR FROM found").fetchall()
-    say("duckdb", columns=found.columns, types=[str(kind) for kind in found.types], rows=text(rows))
+    plan = db.sql("EXPLAIN ANALYZE FROM found").fetchall()[0][1]
+    files = re.search(r"Total Files Read: (\d+)", plan)
+    say("duckdb", columns=found.columns, types=[str(kind) for kind in found.types], rows=text(rows),
+        files=files and int(files[1]))
 
 
 def snapshots(table):

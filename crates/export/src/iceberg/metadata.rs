@@ -21,6 +21,9 @@ const NAME_MAPPING: &str = "schema.name-mapping.default";
 /// The first id of a field that files are partitioned by.
 const FIRST_PARTITION: i64 = 1000;
 
+/// Name of the file with the number of the newest version, for readers that list nothing.
+pub(crate) const HINT: &str = "version-hint.text";
+
 /// A version of the metadata.
 #[derive(Debug, Clone)]
 pub(crate) struct Metadata {
@@ -183,6 +186,34 @@ impl Metadata {
         value["metadata-log"] = Value::Array(log);
         value["last-updated-ms"] = self.last_updated().max(clock.div_euclid(1000)).into();
         Self { version: self.version + 1, value }
+    }
+}
+
+/// Creates a version, if its number is free.
+pub(crate) fn create(blobs: &dyn Blobs, folder: &str, metadata: &Metadata) -> Result<bool> {
+    Ok(blobs.create_new(&version_path(folder, metadata.version), metadata.value.to_string().as_bytes())?)
+}
+
+/// Tells readers that there is this version, unless another writer has told them of a later one.
+pub(crate) fn hint(blobs: &dyn Blobs, folder: &str, mut version: u64) -> Result<()> {
+    let path = format!("{}/{HINT}", TableLog::Iceberg.path(folder));
+    loop {
+        let hinted = blobs.read(&path)?;
+        let hinted = hinted.and_then(|text| std::str::from_utf8(&text).ok()?.trim().parse::<u64>().ok());
+        let is_told = match hinted {
+            Some(later) if later > version => blobs.stat(&version_path(folder, later))?.is_some(),
+            hinted => hinted == Some(version),
+        };
+        if is_told {
+            return Ok(());
+        }
+
+        blobs.replace(&path, version.to_string().as_bytes())?;
+        // The other one may have told its version between the two.
+        if blobs.stat(&version_path(folder, version + 1))?.is_none() {
+            return Ok(());
+        }
+        version += 1;
     }
 }
 

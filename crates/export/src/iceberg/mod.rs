@@ -11,11 +11,13 @@
 //! is the newest one, nothing of it is read. A version is written in the order above, so that a reader sees whole runs.
 
 pub(crate) mod avro;
+pub(crate) mod history;
 pub(crate) mod manifest;
 pub(crate) mod metadata;
 pub(crate) mod schema;
+pub(crate) mod snapshot;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 use tidetable_blobs::{Blobs, each};
@@ -23,18 +25,14 @@ use tidetable_store::published::{ColumnIds, Logged, Published};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::error::{ExportError, Result};
-use crate::iceberg::manifest::{
-    DataFile, Entry, ManifestFile, ManifestHeader, Status, entries_of, manifest, manifest_list, manifests_of,
-};
-use crate::iceberg::metadata::{Metadata, Snapshot, TableForm, location_of, unusable, version_of, version_path};
+use crate::iceberg::manifest::{DataFile, Entry, ManifestFile, ManifestHeader, Status, manifest, manifest_list};
+use crate::iceberg::metadata::{Metadata, Snapshot, TableForm, create, hint, location_of, version_path};
 use crate::iceberg::schema::{data_file, fields, name_mapping};
+use crate::iceberg::snapshot::{LiveFiles, live_files};
 use crate::table::column_ids::assigned;
 use crate::table::footer::stats;
 use crate::table::listed::{ListedFiles, digest, files_of};
-use crate::table::{History, LogTimes, LoggedFiles, SNAPSHOT_RETENTION, TRIES, TableLog};
-
-/// Name of the file with the number of the newest version, for readers that list nothing.
-const HINT: &str = "version-hint.text";
+use crate::table::{LogTimes, LoggedFiles, TRIES, TableLog};
 
 /// The metadata of an export, as a run finds it before it publishes.
 #[derive(Debug)]
@@ -50,9 +48,6 @@ pub(crate) struct IcebergLog<'a> {
     /// What the list notes of it, if it still holds.
     noted: Option<Logged>,
 }
-
-/// The files that a snapshot has, by path below the directory of the table.
-type LiveFiles = BTreeMap<String, Entry>;
 
 impl<'a> IcebergLog<'a> {
     /// The metadata in `folder` of the export whose list is `published`.
@@ -358,104 +353,6 @@ fn avro_name(name: &str) -> String {
     sound
 }
 
-/// Creates a version, if its number is free.
-fn create(blobs: &dyn Blobs, folder: &str, metadata: &Metadata) -> Result<bool> {
-    Ok(blobs.create_new(&version_path(folder, metadata.version), metadata.value.to_string().as_bytes())?)
-}
-
-/// Tells readers that there is this version, unless another writer has told them of a later one.
-fn hint(blobs: &dyn Blobs, folder: &str, mut version: u64) -> Result<()> {
-    let path = format!("{}/{HINT}", TableLog::Iceberg.path(folder));
-    loop {
-        let hinted = blobs.read(&path)?;
-        let hinted = hinted.and_then(|text| std::str::from_utf8(&text).ok()?.trim().parse::<u64>().ok());
-        let is_told = match hinted {
-            Some(later) if later > version => blobs.stat(&version_path(folder, later))?.is_some(),
-            hinted => hinted == Some(version),
-        };
-        if is_told {
-            return Ok(());
-        }
-
-        blobs.replace(&path, version.to_string().as_bytes())?;
-        // The other one may have told its version between the two.
-        if blobs.stat(&version_path(folder, version + 1))?.is_none() {
-            return Ok(());
-        }
-        version += 1;
-    }
-}
-
-/// A snapshot as its files say it.
-struct ReadSnapshot {
-    /// Files of the log, by path below the directory of the table.
-    own: BTreeSet<String>,
-    files: LiveFiles,
-}
-
-/// Reads snapshots, and each manifest once.
-struct SnapshotReader<'a> {
-    blobs: &'a dyn Blobs,
-    folder: &'a str,
-    location: &'a str,
-    manifests: BTreeMap<String, LiveFiles>,
-}
-
-impl<'a> SnapshotReader<'a> {
-    fn new(blobs: &'a dyn Blobs, folder: &'a str, metadata: &'a Metadata) -> Self {
-        Self { blobs, folder, location: metadata.location(), manifests: BTreeMap::new() }
-    }
-
-    /// A path below the directory of the table of a URI; that of another place as it is.
-    fn below(&self, uri: &str) -> String {
-        uri.strip_prefix(self.location).map_or(uri, |below| below.trim_start_matches('/')).to_owned()
-    }
-
-    /// The bytes of a file of the log.
-    fn read(&self, below: &str) -> Result<bytes::Bytes> {
-        let path = format!("exports/{}/{below}", self.folder);
-        let found = self.blobs.read(&path)?;
-        found.ok_or_else(|| unusable(&path, "it is missing, so which files the table has is not known"))
-    }
-
-    /// A snapshot of the metadata.
-    fn snapshot(&mut self, snapshot: &serde_json::Value) -> Result<ReadSnapshot> {
-        let list = self.below(snapshot["manifest-list"].as_str().unwrap_or_default());
-        let damaged = |below: &str, reason: &str| unusable(&format!("exports/{}/{below}", self.folder), reason);
-        let manifests = manifests_of(&self.read(&list)?).map_err(|reason| damaged(&list, &reason))?;
-
-        let (mut own, mut files) = (BTreeSet::from([list]), LiveFiles::new());
-        for manifest in manifests {
-            let below = self.below(&manifest.path);
-            own.insert(below.clone());
-            // Rows that another engine deleted come back, since the list counts.
-            if manifest.has_deletes {
-                continue;
-            }
-            if !self.manifests.contains_key(&below) {
-                let entries = entries_of(&manifest, &self.read(&below)?);
-                let entries =
-                    entries.map_err(|reason| unusable(&format!("exports/{}/{below}", self.folder), &reason))?;
-                let live = entries.into_iter().filter(|entry| entry.status != Status::Deleted);
-                let live = live.map(|entry| (self.below(&entry.file.path), entry)).collect();
-                self.manifests.insert(below.clone(), live);
-            }
-            files.extend(self.manifests.get(&below).cloned().unwrap_or_default());
-        }
-        Ok(ReadSnapshot { own, files })
-    }
-}
-
-/// The files of the current snapshot.
-fn live_files(blobs: &dyn Blobs, folder: &str, metadata: &Metadata) -> Result<LiveFiles> {
-    let current = metadata.current_snapshot();
-    let Some(snapshot) = metadata.items("snapshots").find(|snapshot| snapshot["snapshot-id"].as_i64() == current)
-    else {
-        return Ok(LiveFiles::new());
-    };
-    Ok(SnapshotReader::new(blobs, folder, metadata).snapshot(snapshot)?.files)
-}
-
 /// The files of the table in `folder`; `None` without one.
 ///
 /// # Errors
@@ -470,82 +367,6 @@ pub(crate) fn logged_files(blobs: &dyn Blobs, folder: &str) -> Result<Option<Log
         )
     });
     Ok(Some(LoggedFiles { files: files.into_keys().collect(), damage }))
-}
-
-/// What the metadata in `folder` tells of replaced files; `None` without any.
-///
-/// # Errors
-/// If it cannot be read.
-pub(crate) fn history(blobs: &dyn Blobs, folder: &str) -> Result<Option<History>> {
-    let Some(metadata) = Metadata::newest(blobs, folder)? else { return Ok(None) };
-    let log = TableLog::Iceberg.directory();
-    let newest = format!("{log}/v{}.metadata.json", metadata.version);
-    let mut kept = BTreeSet::from([newest, format!("{log}/{HINT}")]);
-    let mut removed = BTreeMap::new();
-
-    let (snapshots, named) = (metadata.snapshots(), metadata.named_snapshots());
-    let mut reader = SnapshotReader::new(blobs, folder, &metadata);
-    for (place, snapshot) in snapshots.iter().enumerate() {
-        let ReadSnapshot { own, files } = reader.snapshot(snapshot)?;
-        let paths = own.into_iter().chain(files.into_keys());
-        if snapshot["snapshot-id"].as_i64().is_some_and(|id| named.contains(&id)) {
-            kept.extend(paths);
-        } else if let Some(next) = snapshots.get(place + 1) {
-            // The last one that has the file counts.
-            let until = next["timestamp-ms"].as_i64().unwrap_or_default().saturating_mul(1000);
-            removed.extend(paths.map(|path| (path, until)));
-        }
-    }
-
-    // A version was in use until the next one was written.
-    let mut versions: BTreeMap<u64, i64> = BTreeMap::new();
-    for entry in metadata.items("metadata-log") {
-        let version = entry["metadata-file"].as_str().and_then(|file| version_of(file.rsplit('/').next()?));
-        versions.extend(version.zip(entry["timestamp-ms"].as_i64()));
-    }
-    versions.insert(metadata.version, metadata.last_updated());
-    for version in versions.keys() {
-        let until = versions.range(version + 1..).next().map(|(_, time)| time.saturating_mul(1000));
-        removed.extend(until.map(|until| (format!("{log}/v{version}.metadata.json"), until)));
-    }
-
-    let names = blobs.list(&TableLog::Iceberg.path(folder))?;
-    let own = names.iter().filter(|name| is_ours(name)).map(|name| format!("{log}/{name}")).collect();
-    let retention = metadata.retention();
-    Ok(Some(History { kept, removed, own, retention }))
-}
-
-/// Whether a file of the log has a name as a run gives it.
-fn is_ours(name: &str) -> bool {
-    let is_manifest = name.strip_suffix("-m0.avro").and_then(|name| name.split_once('-'));
-    let is_manifest = is_manifest.is_some_and(|(version, hash)| version.parse::<u64>().is_ok() && is_hash(hash));
-    let is_list = name.strip_prefix("snap-").and_then(|name| name.strip_suffix(".avro")?.split_once("-1-"));
-    let is_list = is_list.is_some_and(|(id, hash)| id.parse::<i64>().is_ok() && is_hash(hash));
-    is_manifest || is_list || version_of(name).is_some()
-}
-
-fn is_hash(text: &str) -> bool {
-    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Takes snapshots whose retention has passed out of the metadata in `folder`.
-///
-/// # Errors
-/// If it cannot be read or written.
-pub(crate) fn forget_expired(blobs: &dyn Blobs, folder: &str, clock: i64) -> Result<()> {
-    for _ in 0..TRIES {
-        let Some(metadata) = Metadata::newest(blobs, folder)? else { return Ok(()) };
-        let retention = metadata.retention().unwrap_or(SNAPSHOT_RETENTION);
-        let expired = metadata.expired(retention, clock);
-        if expired.is_empty() {
-            return Ok(());
-        }
-        let next = metadata.without(&expired, retention, clock);
-        if create(blobs, folder, &next)? {
-            return hint(blobs, folder, next.version);
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

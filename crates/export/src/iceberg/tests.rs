@@ -11,6 +11,7 @@ use tidetable_blobs::LocalBlobs;
 use tidetable_store::published::Part;
 
 use super::*;
+use crate::iceberg::snapshot::SnapshotReader;
 use crate::log::expired::{expired_files, forget_expired};
 use crate::log::log_findings;
 use crate::table::column_ids::{assigned, with_ids};

@@ -20,7 +20,7 @@ pub fn expired_files(blobs: &dyn Blobs, published: &Published, clock: i64) -> Re
     let mut expired = Vec::new();
     for folder in table_folders(published) {
         let mut histories = Vec::new();
-        for log in TableLog::ALL {
+        for log in TableLog::ALL.into_iter().filter(|log| log.may_be_of(published)) {
             histories.extend(history(log, blobs, folder)?);
         }
         let Some(retention) = histories.iter().map(|known| known.retention.unwrap_or(SNAPSHOT_RETENTION)).max() else {
@@ -55,14 +55,14 @@ pub fn expired_files(blobs: &dyn Blobs, published: &Published, clock: i64) -> Re
 /// If a log cannot be read or written.
 pub fn forget_expired(blobs: &dyn Blobs, folder: &str, clock: i64) -> Result<()> {
     // Delta's readers are told by the retention alone.
-    iceberg::forget_expired(blobs, folder, clock)
+    iceberg::history::forget_expired(blobs, folder, clock)
 }
 
 /// What a log tells of removed files; `None` without a log.
 fn history(log: TableLog, blobs: &dyn Blobs, folder: &str) -> Result<Option<History>> {
     match log {
         TableLog::Delta => delta::history(blobs, folder),
-        TableLog::Iceberg => iceberg::history(blobs, folder),
+        TableLog::Iceberg => iceberg::history::history(blobs, folder),
     }
 }
 

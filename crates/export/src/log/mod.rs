@@ -106,7 +106,7 @@ pub struct LogFinding {
 pub fn log_findings(blobs: &dyn Blobs, published: &Published) -> Result<Vec<LogFinding>> {
     let mut findings = Vec::new();
     for folder in table_folders(published) {
-        for log in TableLog::ALL {
+        for log in TableLog::ALL.into_iter().filter(|log| log.may_be_of(published)) {
             let path = log.path(folder);
             let (damage, is_behind) = match logged_files(log, blobs, folder) {
                 Ok(None) => continue,

@@ -6,6 +6,8 @@ pub(crate) mod listed;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tidetable_store::published::Published;
+
 /// The log that is kept beside the files of an export, so that other engines see each run as one snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableLog {
@@ -74,6 +76,14 @@ impl TableLog {
     /// Path inside the store of the log of the table in `folder`.
     pub fn path(self, folder: &str) -> String {
         format!("exports/{folder}/{}", self.directory())
+    }
+
+    /// Whether the export of a list may have such a log: one that tells columns by id leaves ids in the list.
+    pub(crate) fn may_be_of(self, published: &Published) -> bool {
+        match self {
+            Self::Delta => true,
+            Self::Iceberg => published.column_ids.is_some(),
+        }
     }
 
     /// Whether its paths are relative, so that it is of use beside a copy of the files. Iceberg's are not: the next run in
