@@ -9,7 +9,7 @@
 //! the next run completes an interrupted one. The list notes the version that was brought up to it ([`Logged`]). While that is the
 //! newest one, the log holds what the list does and need not be read; otherwise, as after a write of another engine, its entries and
 //! checkpoints tell ([`log_state`]). A replaced file gets a new name, and the old one stays for readers of older snapshots until
-//! its retention has passed ([`expired_files`]).
+//! its retention has passed ([`expired_files`](crate::expired_files)).
 
 pub(crate) mod checkpoint;
 pub(crate) mod log_state;
