@@ -169,5 +169,5 @@ async fn still_broken_decimals_are_no_items_of_lists_of_floats() {
 #[tokio::test]
 async fn still_broken_dates_lose_hours() {
     let found = rows(&plain(), "SELECT CAST(DATE '2024-01-31' + INTERVAL '1 hour' AS VARCHAR)").await;
-    still_broken(&found, &["2024-01-31"], &["2024-01-31T01:00:00"], "crates/functions/src/times/date_intervals.rs");
+    still_broken(&found, &["2024-01-31"], &["2024-01-31T01:00:00"], "crates/upstream/src/floats/date_intervals.rs");
 }
