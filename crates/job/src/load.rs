@@ -217,6 +217,6 @@ fn published_once(reader: &mut Reader<'_>, export: &Export, earlier: &[Export], 
 /// A source of a job with these tables.
 fn source_of(read: ReadSource, tables: &[Table]) -> Source {
     let ReadSource { mut spec, derived: Derived { written: derive, compiled }, storage, .. } = read;
-    spec.series = series(&spec, &derive, tables);
+    spec.series = series(&spec, compiled.as_ref(), tables);
     Source { spec, derive, preparation: Preparation { derive: compiled, filter: None }, storage }
 }

@@ -273,6 +273,31 @@ fn the_order_of_a_file_tells_the_passes_of_the_hour_that_occurs_twice() {
     assert_eq!([utc_of(&project, "a"), utc_of(&project, "b")], [told; 2]);
     assert!(project.ok(&["plan", "t"]).contains("nothing to do"));
 
+    // Rows of two kinds at each time, whose series no key tells: the source names it. A second table that has more does no harm.
+    let both = |series: &str, more: &str| {
+        let project = paris("by-order");
+        let text = project.read("jobs/t/job.toml").replace("time = \"ts\"\n", &format!("time = \"ts\"\n{series}"));
+        let text = text.replace("id = \"text\"\n", "id = \"text\"\nkind = \"text\"\nn = \"int64\"\n");
+        project.write("jobs/t/job.toml", text + more);
+        let mut rows = String::new();
+        for (n, clock) in ["01:00", "02:00", "02:00", "03:00"].iter().enumerate() {
+            for kind in ["p", "q"] {
+                rows.push_str(&format!("{kind},{kind},{n},2021-10-31 {clock}\n"));
+            }
+        }
+        project.write("in/a.csv", format!("id,kind,n,ts\n{rows}"));
+        project.ok(&["run", "t"]);
+        project
+    };
+    let second = "[tables.V]\nrow_key = \"{id}#{n}#{ts:us}\"\n[tables.V.families.F]\ncolumns = [{ qualifier = \"V\", value = \"{n}\" }]\n";
+    for (series, more) in [("", ""), ("series = [\"kind\"]\n", ""), ("", second)] {
+        let project = both(series, more);
+        assert_eq!([utc_of(&project, "p"), utc_of(&project, "q")], ["23:00 00:00 01:00 02:00"; 2], "{series}{more}");
+    }
+    let unknown = paris("by-order").read("jobs/t/job.toml").replace("time =", "series = [\"idd\"]\ntime =");
+    let refused = Project::new("t", &unknown).fails(2, &["check", "t"]);
+    assert!(refused.contains("idd") && refused.contains("did you mean `id`"), "{refused}");
+
     // Times of other formats, and rejected rows between.
     let project = paris("by-order");
     let rows = night(true).concat().replace("a,2021-10-31 01:30\n", "a,2021-10-31 01:30\na,soon\n");
@@ -307,7 +332,9 @@ fn one_instant_of_the_hour_that_occurs_twice_can_be_named() {
     project.write("jobs/t/job.toml", text.replace("by-order", "both"));
     let told = project.fails(2, &["check", "t"]);
     assert!(told.contains("by-order"), "{told}");
-    let project = Project::new("t", &text.replace(", timezone = \"Europe/Paris\"", ""));
-    let told = project.ok(&["check", "t", "--output", "json"]);
-    assert!(told.contains("`ambiguous` of column ts of source r changes nothing"), "{told}");
+    for zone in ["", ", timezone = \"UTC\"", ", timezone = \"Etc/GMT-1\""] {
+        let project = Project::new("t", &text.replace(", timezone = \"Europe/Paris\"", zone));
+        let told = project.ok(&["check", "t", "--output", "json"]);
+        assert!(told.contains("`ambiguous` of column ts of source r changes nothing"), "{told}");
+    }
 }

@@ -166,6 +166,10 @@ pub(crate) static SOURCE: Section = Section {
     keys: &[
         key("files", ValueShape::Texts).says("Paths or URLs of the files; `*`, `**` and `{day:%Y-%m-%d}` stand for parts of them, and a folder for the data files below it."),
         key("format", ValueShape::Text).says("Format of the files: `csv`, `parquet`, `json` (lines of JSON), `arrow` or `avro`; by default, from their names."),
+        key("series", ValueShape::Texts).says(
+            "Columns whose values tell series apart, such as `meter`, where a column is `ambiguous = \"by-order\"`; by default those that \
+             row keys and qualifiers of all its tables have, times apart.",
+        ),
         key("each", ValueShape::Texts).says("Paths of lists in a record: each of their elements is an event, which has the values outside of the list, too. Several lists are read side by side."),
         key("preset", ValueShape::Text).says("What writes JSON files: `otel`, the file exporter of the OpenTelemetry collector, or `victoriametrics`, its export."),
         key("csv", ValueShape::Table).says("How CSV files are written."),
@@ -303,8 +307,8 @@ pub(crate) static COLUMN_TYPE: Section = Section {
         key("format", ValueShape::Text).says("How times are written, such as `%d/%m/%Y %H:%M`."),
         key("timezone", ValueShape::Text).says("Time zone of times without an offset."),
         key("ambiguous", ValueShape::Text).says(
-            "Which instant a local time is that occurs twice when clocks go back: `earlier` (default), `later`, or `by-order`: as \
-             the order of a file tells, of the rows with the same row key but for its time.",
+            "Which instant a local time is that occurs twice when clocks go back: `earlier` (default), `later`, or `by-order` of the \
+             rows of a series in their file.",
         ),
         key("decimal", ValueShape::Text)
             .says("Decimal separator of its numbers, `.` or `,`, if it differs from that of `csv`."),

@@ -1,7 +1,8 @@
 //! Local times in a time zone: one policy for inputs, templates and queries.
 //!
-//! Where the clocks go back, the earlier of two instants is used, and runs count such times. A local time that the clocks
-//! skip has no instant: input rows are rejected, and conversions in SQL return an error, or null for `TRY_CAST`.
+//! Where the clocks go back, the earlier of two instants is used, and runs count such times, unless a column says otherwise. A local
+//! time that the clocks skip has no instant: input rows are rejected, and conversions in SQL return an error, or null for
+//! `TRY_CAST`.
 
 use chrono::{NaiveDateTime, Offset, TimeZone};
 

@@ -14,6 +14,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tidetable_functions::{counting_times, register};
@@ -103,6 +104,13 @@ impl Derive {
     /// The columns of the source, followed by the derived ones; a derived one replaces that of its name.
     pub fn fields(&self) -> &[Field] {
         &self.fields
+    }
+
+    /// The columns of the source that the derived column `name` is made of; none if there is no such column.
+    pub fn columns_of(&self, name: &str) -> Vec<String> {
+        let derived = self.expressions.iter().filter(|expression| expression.name.as_deref() == Some(name));
+        let columns = derived.flat_map(|expression| collect_columns(&expression.expr));
+        columns.map(|column| column.name().to_owned()).collect()
     }
 }
 

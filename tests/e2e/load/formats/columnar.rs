@@ -90,10 +90,10 @@ fn proposed_jobs_run_at_once() {
         (0..40).map(|at| (["a", "b"][at % 2], START + at as i64 / 2 * 60, at as f64 / 4.0)).collect();
     for (job, file, bytes) in [
         ("ipc", "a.arrow", ipc(&flat())),
-        ("packed-ipc", "b.feather.gz", gz(&ipc(&flat()))),
-        ("packed-parquet", "c.parquet.gz", gz(&parquet(&flat()))),
+        ("packed-ipc", "b.feather.gz", gz(ipc(&flat()))),
+        ("packed-parquet", "c.parquet.gz", gz(parquet(&flat()))),
         ("avro", "d.avro", avro(&rows)),
-        ("packed-avro", "e.avro.gz", gz(&avro(&rows))),
+        ("packed-avro", "e.avro.gz", gz(avro(&rows))),
         ("lists-parquet", "f.parquet", parquet(&lists())),
         ("lists-ipc", "g.arrow", ipc(&lists())),
     ] {

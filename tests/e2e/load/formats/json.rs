@@ -116,7 +116,7 @@ fn proposed_jobs_run_at_once() {
     };
     project.write("flat.jsonl", (0..40).map(flat).collect::<String>());
     loads(&project, "flat", "flat.jsonl", 40);
-    project.write("packed.json.gz", gz(&(0..40).map(flat).collect::<String>()));
+    project.write("packed.json.gz", gz((0..40).map(flat).collect::<String>()));
     loads(&project, "packed", "packed.json.gz", 40);
 
     let list = |host: &str| {

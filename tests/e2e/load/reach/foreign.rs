@@ -58,7 +58,7 @@ fn foreign_formats_are_named() {
         ("a.tar.gz", gz(&tar), "tar archive"),
         ("a.csv", tar.clone(), "tar archive"),
         ("a.csv.gz", gz(&tar), "tar archive"),
-        ("a.csv.gz", gz(&gz(b"ts,v\n")), "gzip inside"),
+        ("a.csv.gz", gz(gz(b"ts,v\n")), "gzip inside"),
         ("a.csv", b"<html><table><tr><td>ts</td></tr></table></html>".to_vec(), "HTML"),
         ("a.csv", b"{\"ts\": 1, \"v\": 2}\n".to_vec(), "JSON"),
         ("a.csv", b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1".to_vec(), "Excel"),

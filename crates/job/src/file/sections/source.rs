@@ -79,7 +79,7 @@ impl Source {
 impl Source {
     /// Settings that change nothing, because no file of the source has their format: a sentence each.
     pub fn idle_settings(&self) -> Vec<String> {
-        let SourceSpec { name, files, format, each, preset, rejects_nan, columns, .. } = &self.spec;
+        let SourceSpec { name, files, format, each, preset, rejects_nan, columns, series, .. } = &self.spec;
         let formats: Vec<Option<Format>> = files.iter().map(|file| format.or_else(|| Format::of_name(file))).collect();
         let may_be_csv = formats.iter().any(|format| format.is_none_or(|format| format == Format::Csv));
         let other = formats.iter().flatten().find(|format| **format != Format::Csv);
@@ -99,11 +99,16 @@ impl Source {
         if preset.is_some() && formats.iter().all(|format| format.is_some_and(|format| format != Format::Json)) {
             idle.push(format!("`preset` of source {name} changes nothing: none of its files is JSON"));
         }
-        for column in
-            columns.iter().filter(|column| column.ambiguous != Ambiguous::Earlier && column.timezone.is_none())
-        {
-            let column = &column.name;
-            idle.push(format!("`ambiguous` of column {column} of source {name} changes nothing: it has no `timezone`"));
+        for column in columns.iter().filter(|column| column.ambiguous != Ambiguous::Earlier) {
+            let why = match column.timezone {
+                None => "it has no `timezone`",
+                Some(zone) if !has_changes(zone) => "the clocks of its `timezone` stay",
+                Some(_) => continue,
+            };
+            idle.push(format!("`ambiguous` of column {} of source {name} changes nothing: {why}", column.name));
+        }
+        if !series.is_empty() && columns.iter().all(|column| column.ambiguous != Ambiguous::ByOrder) {
+            idle.push(format!("`series` of source {name} changes nothing: no column is `ambiguous = \"by-order\"`"));
         }
         idle
     }
@@ -131,6 +136,11 @@ impl Source {
             ));
         }
     }
+}
+
+/// Whether the clocks of a zone are changed in some year of ours.
+fn has_changes(zone: Tz) -> bool {
+    zone != Tz::UTC && !zone.name().starts_with("Etc/")
 }
 
 #[derive(Debug)]
@@ -166,6 +176,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
     let mode = mode(reader, &fields, &csv);
     let rejects_nan = fields.choice(reader, "nan", &[("null", false), ("reject", true)]);
     let columns = columns(reader, &fields, csv.decimal_comma);
+    let series = series(reader, &fields, named.name, columns.as_deref().unwrap_or_default());
 
     let time = fields.required_text(reader, "time");
     let derived = columns.as_deref().map(|columns| derived(reader, &fields, columns)).unwrap_or_default();
@@ -188,7 +199,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
         rejected_floor,
         mode,
         rejects_nan,
-        series: Vec::new(),
+        series,
     };
 
     let storage = storage::read(reader, &fields, &spec);
@@ -404,6 +415,18 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>, decimal_comma_of_file: boo
     }
     let format = format.map(|format| format.owned());
     Some(ColumnSpec { name, kind, format, timezone, ambiguous, decimal_comma, thousands })
+}
+
+/// Reads `series`, whose names are those of columns.
+fn series(reader: &mut Reader<'_>, fields: &Fields<'_>, source: &str, columns: &[ColumnSpec]) -> Vec<String> {
+    let names = fields.texts(reader, "series");
+    for name in &names {
+        if !columns.is_empty() && columns.iter().all(|column| column.name != name.value) {
+            let known = columns.iter().map(|column| column.name.clone()).collect();
+            reader.refuse(name.at.clone(), unknown_column(name.value, source, known));
+        }
+    }
+    names.iter().map(Text::owned).collect()
 }
 
 /// Refuses a key that columns of this type do not have.
