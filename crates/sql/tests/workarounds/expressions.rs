@@ -165,9 +165,3 @@ async fn still_broken_decimals_are_no_items_of_lists_of_floats() {
     let remove = "crates/functions/src/markers/comparable.rs and make_comparable of crates/sql/src/syntax/statement.rs";
     still_fails(&failure(&with_decimals(), query).await, "Failed to coerce arguments", remove);
 }
-
-#[tokio::test]
-async fn still_broken_dates_lose_hours() {
-    let found = rows(&plain(), "SELECT CAST(DATE '2024-01-31' + INTERVAL '1 hour' AS VARCHAR)").await;
-    still_broken(&found, &["2024-01-31"], &["2024-01-31T01:00:00"], "crates/upstream/src/floats/date_intervals.rs");
-}

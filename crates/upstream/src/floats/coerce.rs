@@ -13,7 +13,6 @@ use datafusion::scalar::ScalarValue;
 use tidetable_functions::check_abandoned;
 use tidetable_functions::{COMPARABLE_WITH, ChainBuilder, comparable_type, over_bytes, without_cast_label};
 
-use crate::floats::date_intervals::keep_hours;
 use crate::rounded_decimals::with_literal_places;
 use crate::semantics::{as_cast, compared_times, with_own_semantics};
 
@@ -134,9 +133,8 @@ fn coerce_node(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
             coerce_compared(&mut [left, right], schema)
         }
-        Expr::BinaryExpr(sum) if matches!(sum.op, Operator::Plus | Operator::Minus) => {
-            let is_difference = sum.op == Operator::Minus;
-            keep_hours(sum, schema) || (is_difference && coerce_time_difference(&mut sum.left, &mut sum.right, schema))
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Minus, right }) => {
+            coerce_time_difference(left, right, schema)
         }
         Expr::Between(between) => {
             coerce_compared(&mut [&mut between.expr, &mut between.low, &mut between.high], schema)

@@ -8,7 +8,6 @@
 //! that is not coerced yet reports the type of its first operand.
 
 pub(crate) mod coerce;
-mod date_intervals;
 
 use std::sync::Arc;
 
