@@ -1,7 +1,8 @@
 //! Corrections of DataFusion.
 //!
-//! Each module but `barrier`, `rules` and `semantics` works around one defect. `docs/datafusion-workarounds.md` lists them with the upstream issues; a test
-//! `still_broken_*` of `tidetable-sql` for each fails when the defect is fixed. Nothing here knows a table or a store.
+//! Each module but `barrier`, `rules` and `semantics` works around one defect. `docs/datafusion-workarounds.md` lists them with
+//! the upstream issues; a test `still_broken_*` of `tidetable-sql` for each fails when the defect is fixed. Nothing here knows a
+//! table or a store.
 
 mod barrier;
 mod bounded_filters;

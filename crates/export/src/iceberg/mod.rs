@@ -216,7 +216,7 @@ impl<'a> IcebergLog<'a> {
         let ids = next_ids(next);
         let mut entries = Vec::with_capacity(files.len());
         for (path, listed) in files {
-            let day = listed.day.map(days_since_epoch);
+            let day = listed.day.map(|day| day.to_epoch_days());
             if let Some(entry) = known.remove(path) {
                 let file = DataFile { day, ..entry.file };
                 entries.push(Entry { status: Status::Existing, file, ..entry });
@@ -227,7 +227,8 @@ impl<'a> IcebergLog<'a> {
             }
         }
         for (path, entry) in known {
-            let day = path.split('/').find_map(|folder| folder.split_once('=')?.1.parse().ok()).map(days_since_epoch);
+            let day = path.split('/').find_map(|folder| folder.split_once('=')?.1.parse::<NaiveDate>().ok());
+            let day = day.map(|day| day.to_epoch_days());
             let file = DataFile { day, ..entry.file };
             entries.push(Entry { status: Status::Deleted, snapshot, file, ..entry });
         }
@@ -334,10 +335,6 @@ fn next_ids(metadata: &Metadata) -> ColumnIds {
         columns.extend(id.map(|id| (text("name"), text("type"), id)));
     }
     ColumnIds { last: metadata.last_column(), columns }
-}
-
-fn days_since_epoch(day: NaiveDate) -> i32 {
-    day.to_epoch_days()
 }
 
 /// A name of a column as names are in Avro.
