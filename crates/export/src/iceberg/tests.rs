@@ -63,7 +63,7 @@ impl World {
 
     /// A part of one file, which is written.
     fn part(&self, ids: &ColumnIds, day: &str, file: &str) -> Part {
-        let date = days_since_epoch(day.parse().unwrap());
+        let date = day.parse::<NaiveDate>().unwrap().to_epoch_days();
         let values = Arc::new(Int64Array::from(vec![1, 5]));
         let batch =
             RecordBatch::try_from_iter([("v", values as _), ("dt", Arc::new(Date32Array::from(vec![date; 2])) as _)]);
