@@ -116,9 +116,9 @@ impl ColumnReader<'_> {
         let keys = &self.block.keys;
         let zone = self.layout.key_zone(segments);
         let mut builder = ColumnBuilder::new(record.kind, keys.len());
-        let mut key_times = KeyTimes::new(self.layout, keys, segments);
+        let mut key_times = KeyTimes::new(self.layout, keys, segments, 1);
         for row in 0..keys.len() {
-            let time = key_times.of(row).and_then(|parts| parts.resolve(zone));
+            let time = key_times.of(row, 0, |parts| parts.resolve(zone))?;
             if !time.is_some_and(|time| builder.push_time(time)) {
                 return Err(self.bad_key(&keys.get(row)));
             }
@@ -197,7 +197,7 @@ impl ColumnReader<'_> {
         let zone = if let Some(Form::Time(format)) = format.map(|field| &field.form) { format.zone() } else { None };
 
         let keys = &self.block.keys;
-        let mut key_times = KeyTimes::new(self.layout, keys, key);
+        let mut key_times = KeyTimes::new(self.layout, keys, key, qualifiers.dictionary.len());
         let rows = self.alignment.rows();
         let records = UInt32Array::from_iter_values(0..found.len() as u32);
         let records = self.alignment.pick(group, &(Arc::new(records) as ArrayRef))?;
@@ -212,14 +212,14 @@ impl ColumnReader<'_> {
             };
             let code = qualifiers.codes.get(record as usize).copied().unwrap_or(u32::MAX);
             let bytes = qualifiers.dictionary.get(code as usize).ok_or(DecodeError::Shape { group })?;
-            let mut parts = key_times.of(*row as usize).ok_or_else(|| self.bad_key(&keys.get(*row as usize)))?;
-
-            let is_read = split(segments, bytes, &mut spans)
-                && qualifier.iter().all(|at| {
-                    let field = segments.get(*at).and_then(Segment::field);
-                    field.zip(spans.get(*at)).is_some_and(|(field, span)| field.read_time_parts(span, &mut parts))
-                });
-            let time = if is_read { parts.resolve(zone) } else { None };
+            let time = key_times.of(*row as usize, code as usize, |mut parts| {
+                let is_read = split(segments, bytes, &mut spans)
+                    && qualifier.iter().all(|at| {
+                        let field = segments.get(*at).and_then(Segment::field);
+                        field.zip(spans.get(*at)).is_some_and(|(field, span)| field.read_time_parts(span, &mut parts))
+                    });
+                if is_read { parts.resolve(zone) } else { None }
+            })?;
             if !time.is_some_and(|time| builder.push_time(time)) {
                 return Err(DecodeError::Qualifier { qualifier: String::from_utf8_lossy(bytes).into_owned() });
             }

@@ -87,6 +87,38 @@ fn neighbours_that_agree_are_one_row() {
     assert!(!joined(&[0, 1]).0 && !joined(&[0, 2]).0 && !joined(&[]).0);
 }
 
+/// More days than a cache of key times holds, in an order that asks for each again.
+#[test]
+fn days_of_keys_and_clocks_of_qualifiers_make_times() {
+    let fields = [("meter", FieldType::UInt64), ("ts", FieldType::Timestamp), ("kwh", FieldType::Float64)];
+    let clock = ColumnSpec { timestamp: TimestampSpec::Zero, ..column("{ts:%H%M}", "{kwh}") };
+    let family = FamilySpec { columns: vec![clock], ..FamilySpec::default() };
+    for key in ["{meter:03}#{ts:%Y%m%d}", "{ts:%Y%m%d}#{meter:03}"] {
+        let family = FamilySpec { name: "F".to_owned(), ..family.clone() };
+        let spec =
+            TableSpec { row_key: key.to_owned(), families: vec![family], window: Window::None, ..table(key, &[]) };
+        let source = source(&fields, "ts");
+        let layout = Layout::compile(&spec, &source).unwrap();
+        let mut expected: Vec<(u64, i64)> = Vec::new();
+        for meter in 1..=3 {
+            for day in 0..700 {
+                expected.extend([0, 7, 700].map(|minute| (meter, NOON - NOON % DAY + day * DAY + minute * MINUTE)));
+            }
+        }
+        let (meters, instants): (Vec<u64>, Vec<i64>) = expected.iter().copied().unzip();
+        let kwh: Vec<Option<f64>> = (0..expected.len()).map(|at| Some(at as f64)).collect();
+        let block = load(&layout, &[batch(&source, vec![uints(&meters), times(&instants), floats(&kwh)])]);
+        let found = layout.decode(project(&layout, &block, &[0, 1]), &[0, 1]).unwrap();
+        let column = |at: usize| found.column(at).to_data();
+        let mut pairs: Vec<(u64, i64)> = Vec::new();
+        for row in 0..found.num_rows() {
+            pairs.push((column(0).buffer::<u64>(0)[row], column(1).buffer::<i64>(0)[row]));
+        }
+        pairs.sort_unstable();
+        assert_eq!(pairs, expected, "{key}");
+    }
+}
+
 #[test]
 fn meters_read_back_without_copying() {
     let (spec, source) = meters();
