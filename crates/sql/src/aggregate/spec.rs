@@ -21,6 +21,8 @@ pub(crate) struct ScanAggregate {
     pub(crate) time: Option<usize>,
     /// Whether only the newest record of each row decides the result.
     pub(crate) newest_only: bool,
+    /// Whether states are output in key order, which needs rows in that order.
+    pub(crate) in_key_order: bool,
     /// Groups, then aggregate states, as DataFusion's partial stage outputs them.
     pub(crate) schema: SchemaRef,
 }
@@ -75,6 +77,7 @@ impl fmt::Display for ScanAggregate {
         for (at, aggregate) in self.aggregates.iter().enumerate() {
             write!(f, "{}{}", if at == 0 { "" } else { ", " }, aggregate.function.name())?;
         }
-        f.write_str(if self.newest_only { "], newest records only" } else { "]" })
+        f.write_str(if self.newest_only { "], newest records only" } else { "]" })?;
+        f.write_str(if self.in_key_order { ", in key order" } else { "" })
     }
 }

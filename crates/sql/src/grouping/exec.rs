@@ -14,7 +14,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
-use datafusion::physical_plan::aggregates::order::GroupOrdering;
+use datafusion::physical_plan::aggregates::order::{GroupOrdering, GroupOrderingFull};
 
 use crate::aggregate::row_states::{RowArgument, RowState, RowStates};
 use crate::aggregate::spec::{Aggregate, GroupOf, ScanAggregate};
@@ -26,6 +26,8 @@ type Expr = Arc<dyn PhysicalExpr>;
 
 /// Number of groups at which states are emitted. A group may be emitted several times; the final stage merges it.
 const MAX_GROUPS: usize = 1 << 16;
+/// The same in key order, where a group does not come again: no more than caches hold.
+const MAX_ORDERED_GROUPS: usize = 1 << 13;
 
 impl ScanAggregate {
     /// What must be read of records. `time`: the event-time column, if there is one.
@@ -76,7 +78,12 @@ impl<'a> RunningAggregate<'a> {
             Accumulators::All { accumulators, any: false }
         } else {
             let fields = plan.schema.fields().iter().take(plan.groups.len()).cloned().collect::<Vec<_>>();
-            let values = new_group_values(Arc::new(Schema::new(fields)), &GroupOrdering::None)?;
+            // Several columns keep the order in which groups are met only if it counts.
+            let order = match plan.in_key_order {
+                true => GroupOrdering::Full(GroupOrderingFull::new()),
+                false => GroupOrdering::None,
+            };
+            let values = new_group_values(Arc::new(Schema::new(fields)), &order)?;
             let accumulators = functions.map(|function| function.create_groups_accumulator()).collect::<Result<_>>()?;
             Accumulators::Groups { values, accumulators }
         };
@@ -168,7 +175,8 @@ impl<'a> RunningAggregate<'a> {
 
     /// Whether there are so many groups that they are sent before the next block.
     pub(crate) fn is_full(&self) -> bool {
-        matches!(&self.totals, Accumulators::Groups { values, .. } if values.len() >= MAX_GROUPS)
+        let most = if self.plan.in_key_order { MAX_ORDERED_GROUPS } else { MAX_GROUPS };
+        matches!(&self.totals, Accumulators::Groups { values, .. } if values.len() >= most)
     }
 
     /// Emits the states, if there are any, and resets them.
@@ -195,8 +203,8 @@ impl<'a> RunningAggregate<'a> {
             Accumulators::Groups { values, .. } if values.is_empty() => Ok(None),
             Accumulators::Groups { values, accumulators } => {
                 let mut columns = values.emit(EmitTo::All)?;
-                // Groups of several columns still have their numbers by hash otherwise.
-                values.clear_shrink(0);
+                // Groups of several columns still have their numbers by hash otherwise. As many come again.
+                values.clear_shrink(columns.first().map_or(0, |column| column.len()));
                 for accumulator in accumulators {
                     columns.extend(accumulator.state(EmitTo::All)?);
                 }

@@ -148,8 +148,9 @@ impl AggregatedJoin<'_> {
         fields.extend(first.schema().fields().iter().skip(own_groups.len()).map(|field| field.as_ref().clone()));
         let by = groups.len();
         let schema = Arc::new(Schema::new(fields));
-        let summed =
-            self.scan.with(ScanAggregate { groups, aggregates, time: self.scan.time(), newest_only: false, schema })?;
+        let time = self.scan.time();
+        let plan = ScanAggregate { groups, aggregates, time, newest_only: false, in_key_order: false, schema };
+        let summed = self.scan.with(plan)?;
 
         // The same join over the partial states.
         let mut on = Vec::with_capacity(self.join.on().len());

@@ -2,22 +2,25 @@
 
 use std::sync::Arc;
 
-use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder};
+use datafusion::common::SplitPoint;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, FileScanConfigBuilder};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::reassign_expr_columns;
+use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr, RangePartitioning};
 use datafusion::physical_plan::aggregates::{AggregateExec, aggregate_expressions};
 use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
+use datafusion::physical_plan::{ExecutionPlan, Partitioning, PhysicalExpr};
+use datafusion::scalar::ScalarValue;
 use tidetable_layout::{KeyRange, Layout};
 
 use crate::aggregate::spec::{Aggregate, GroupOf, ScanAggregate};
 use crate::error::external;
 use crate::optimizer::key_order::{entity, merged_by_key};
 use crate::pushdown::dependence::{is_of_column, is_of_columns, is_of_row};
-use crate::scan::file_groups::{a_file_each, newest_first};
+use crate::scan::file_groups::{a_file_each, follow_each_other, newest_first};
 use crate::scan::spec::ScanOutput;
 use crate::source::sst_source::SstSource;
 
@@ -105,39 +108,90 @@ impl<'a> RecordScan<'a> {
         let Some(aggregates) = Self::aggregates(first, |expr| self.of_table(expr).map(Some))? else { return Ok(None) };
         let time = self.time();
         let newest_only = time.is_some_and(|time| needs_newest_only(self.layout(), time, &groups, &aggregates));
-        Ok(Some(ScanAggregate { groups, aggregates, time, newest_only, schema: first.schema() }))
+        let schema = first.schema();
+        Ok(Some(ScanAggregate { groups, aggregates, time, newest_only, in_key_order: false, schema }))
     }
 
-    /// The entity, if each has its own groups and several of them: all windows have the same ones then, whose states would
-    /// be merged after the scan, unless it merges the windows.
-    fn entity_of_groups(&self, plan: &ScanAggregate) -> Option<usize> {
-        let is_divided = plan.groups.iter().any(|(_, of)| *of == GroupOf::Time);
-        let entity = entity(self.source).filter(|_| is_divided)?;
-        let has_entity =
-            plan.groups.iter().any(|(expr, _)| expr.downcast_ref::<Column>().is_some_and(|at| at.index() == entity));
-        has_entity.then_some(entity)
+    /// The entity, if groups are by it: its index among the fields of the table, and among the groups.
+    fn entity_of_groups(&self, plan: &ScanAggregate) -> Option<EntityGroup> {
+        let field = entity(self.source)?;
+        let is_entity = |expr: &Expr| expr.downcast_ref::<Column>().is_some_and(|column| column.index() == field);
+        let place = plan.groups.iter().position(|(expr, _)| is_entity(expr))?;
+        Some(EntityGroup { field, place })
+    }
+
+    /// Whether the rows of the scan are read in key order without merging them: they are one scan range, whose SSTs follow each other.
+    fn reads_in_key_order(&self) -> bool {
+        let scan = self.source.scan();
+        match scan.snapshot.scan_ranges(&scan.keys, &scan.time).as_slice() {
+            [only] => follow_each_other(&scan.snapshot, &only.ssts),
+            _ => false,
+        }
     }
 
     /// The same scan with the partial aggregation `plan` in it.
+    ///
+    /// Where groups are by entity, partitions are key ranges that no entity crosses: the last stage of the aggregation merges states
+    /// where they are, and holds a group at a time if they come in key order. Several windows have the same entities: they are
+    /// merged if an entity has several groups in each, else it would take longer than to merge their states.
     pub(crate) fn with(&self, plan: ScanAggregate) -> Result<Arc<dyn ExecutionPlan>> {
         let (scan, groups) = (self.source.scan(), &self.config.file_groups);
-        let regrouped = match (plan.newest_only, self.entity_of_groups(&plan)) {
-            (true, _) => newest_first(&scan.snapshot, groups).map_err(external)?,
-            (false, Some(entity)) => merged_by_key(scan, entity, groups.len())?.map(|(groups, _)| groups),
-            (false, None) => None,
+        let is_divided = plan.groups.iter().any(|(_, of)| *of == GroupOf::Time);
+        let entity = self.entity_of_groups(&plan);
+        let in_key_order = entity.is_some() && !is_divided && self.reads_in_key_order();
+
+        if plan.newest_only
+            && let Some(groups) = newest_first(&scan.snapshot, groups).map_err(external)?
+        {
+            return self.aggregated(plan, groups, None);
+        }
+        if let Some(entity) = entity.filter(|_| in_key_order || is_divided && !plan.newest_only)
+            && let Some((groups, cuts)) = merged_by_key(scan, entity.field, groups.len())?
+        {
+            let range = EntityRanges { place: entity.place, cuts };
+            return self.aggregated(ScanAggregate { in_key_order, ..plan }, groups, Some(range));
+        }
+        // The order of an aggregation's input does not matter: whole windows may go to idle partitions.
+        let is_whole = scan.keys == [KeyRange::all()];
+        self.aggregated(plan, if is_whole { a_file_each(groups) } else { groups.clone() }, None)
+    }
+
+    /// The scan of `groups` with the partial aggregation `plan`; `ranges` if they are ranges of an entity.
+    fn aggregated(
+        &self,
+        plan: ScanAggregate,
+        groups: Vec<FileGroup>,
+        ranges: Option<EntityRanges>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (in_key_order, schema) = (plan.in_key_order, Arc::clone(&plan.schema));
+        let source = Arc::new(self.source.aggregating(plan));
+        let config = FileScanConfigBuilder::new(self.config.object_store_url.clone(), source).with_file_groups(groups);
+        let (Some(ranges), Some(order)) = (ranges, self.source.range_order()) else {
+            return Ok(DataSourceExec::from_data_source(config.build()));
         };
 
-        let source = Arc::new(self.source.aggregating(plan));
-        let groups = match regrouped {
-            Some(groups) => groups,
-            // The order of an aggregation's input does not matter: whole windows may go to idle partitions.
-            None if scan.keys == [KeyRange::all()] => a_file_each(groups),
-            None => groups.clone(),
-        };
-        let config =
-            FileScanConfigBuilder::new(self.config.object_store_url.clone(), source).with_file_groups(groups).build();
-        Ok(DataSourceExec::from_data_source(config))
+        let column = Column::new(schema.field(ranges.place).name(), ranges.place);
+        let by = LexOrdering::from([PhysicalSortExpr::new(Arc::new(column), order.first().options)]);
+        let splits = ranges.cuts.into_iter().map(|value| SplitPoint::new(vec![value])).collect();
+        let partitioning = Partitioning::Range(RangePartitioning::try_new(by.clone(), splits)?);
+        let mut config = config.with_output_partitioning(Some(partitioning));
+        if in_key_order {
+            config = config.with_output_ordering(vec![by]).with_preserve_order(true);
+        }
+        Ok(DataSourceExec::from_data_source(config.build()))
     }
+}
+
+/// A group that is an entity: its index among the fields of the table, and among the groups.
+struct EntityGroup {
+    field: usize,
+    place: usize,
+}
+
+/// Key ranges that no entity crosses: the index of the entity among the groups, and its first value in each range but the first.
+struct EntityRanges {
+    place: usize,
+    cuts: Vec<ScalarValue>,
 }
 
 /// Whether the newest record of each row decides: groups depend on the row, and every function is the maximum of the

@@ -106,6 +106,17 @@ pub(crate) fn are_in_key_order(snapshot: &Snapshot, ranges: &[ScanRange]) -> boo
     })
 }
 
+/// Whether the SSTs with these ids have keys one after the other, by the manifest.
+pub(crate) fn follow_each_other(snapshot: &Snapshot, ssts: &[String]) -> bool {
+    let mut bounds: Vec<(&[u8], &[u8])> = Vec::with_capacity(ssts.len());
+    for sst in snapshot.version().ssts().filter(|sst| ssts.contains(&sst.id)) {
+        bounds.push((&sst.first_key, &sst.last_key));
+    }
+    bounds.sort_unstable();
+    bounds.dedup();
+    bounds.windows(2).all(|pair| matches!(pair, [(_, last), (next, _)] if last < next))
+}
+
 /// One "file" per scan range, in at most `partitions` groups of about equal bytes. Groups hold consecutive ranges, so
 /// that their concatenation has the order of the table. Ranges of some keys only become one file per group, because
 /// opening each takes longer than reading it; so do ranges in key order (`is_sorted`), because DataFusion takes the order of

@@ -35,4 +35,6 @@ pub(crate) fn set_planning_options(config: &mut SessionConfig) {
     parser.collect_spans = true;
     // Row "Nullable CASE" of `docs/datafusion-workarounds.md`.
     config.options_mut().execution.skip_physical_aggregate_schema_check = true;
+    // Key ranges of an entity are partitions of its days, too, as DataFusion has it on machines of four cores and more.
+    config.options_mut().optimizer.subset_repartition_threshold = 1;
 }

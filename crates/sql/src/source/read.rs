@@ -156,7 +156,9 @@ impl ScanRangeReader {
 
         let time: Vec<usize> = aggregate.time.into_iter().collect();
         let reader = self.reader(&aggregate.wanted(&time))?;
+        // One range has nothing that is older.
         if self.totals.is_none()
+            && self.ranges.len() > 1
             && let Some(newest) = Newest::new(scan, &self.name, stored, filters, aggregate)?
         {
             return self.aggregate_newest(newest, &reader, aggregate, send);

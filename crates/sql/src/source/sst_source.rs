@@ -239,7 +239,7 @@ impl SstSource {
             filters: self.filters.clone(),
             dynamic_filters: self.dynamic_filters.clone(),
             aggregate: self.aggregate.clone(),
-            unordered: self.unordered || self.aggregate.is_some(),
+            unordered: self.unordered || self.aggregate.as_ref().is_some_and(|aggregate| !aggregate.in_key_order),
             columns,
             schema,
             batch_size: self.batch_size,

@@ -4,6 +4,7 @@
 mod cells;
 mod general;
 mod limits;
+mod ordered;
 mod stripes;
 
 use std::collections::BTreeSet;
