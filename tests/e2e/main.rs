@@ -137,7 +137,9 @@ mod interop {
     mod day_columns;
     mod delta;
     mod duckdb;
-    mod iceberg;
+    mod iceberg {
+        pub mod tables;
+    }
     mod packed_groups;
     mod python_module;
     pub mod readers;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Reads an Iceberg table with whichever of PyIceberg, Polars and DuckDB's extension iceberg this Python has, and says what they see.
 
-    iceberg_check.py now TABLE         columns, types and rows as the newest version has them
-    iceberg_check.py where TABLE SQL   rows for which a condition holds, and files that are read for it; not of Polars
-    iceberg_check.py snapshot TABLE N  rows of snapshot number N of the newest metadata
-    iceberg_check.py snapshots TABLE   operations, rows and columns of all snapshots (PyIceberg)
+    check.py now TABLE         columns, types and rows as the newest version has them
+    check.py where TABLE SQL   rows for which a condition holds, and files that are read for it; not of Polars
+    check.py snapshot TABLE N  rows of snapshot number N of the newest metadata
+    check.py snapshots TABLE   operations, rows and columns of all snapshots (PyIceberg)
 
 TABLE is a directory, or a URL of a bucket with the endpoint and the secret of its key in ENDPOINT and SECRET. Prints one JSON object a line.
 """

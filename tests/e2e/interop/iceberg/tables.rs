@@ -6,7 +6,7 @@ use crate::harness::bucket::{BUCKET, InBucket, SECRET};
 use crate::harness::system::{iceberg_python, python, run_script};
 use crate::harness::{Project, Ran, json_lines, repository};
 
-const JOB: &str = r#"
+pub const JOB: &str = r#"
 name = "j"
 
 [sources.readings]
@@ -35,11 +35,11 @@ query = { sql = "select cast(meter as bigint) as meter, cast(state as tinyint un
 "#;
 
 const HEADER: &str = "meter,state,ts,price,kwh,note\n";
-const FIRST: &str = "1,255,2026-03-28T22:30:00Z,1.50,0.5,\"a,b\"\n";
-const SECOND: &str = "2,1,2026-03-29T23:30:00.250Z,,,n\n";
-const THIRD: &str = "2,2,2026-03-30T00:00:00Z,3.00,-2,x\n";
+pub const FIRST: &str = "1,255,2026-03-28T22:30:00Z,1.50,0.5,\"a,b\"\n";
+pub const SECOND: &str = "2,1,2026-03-29T23:30:00.250Z,,,n\n";
+pub const THIRD: &str = "2,2,2026-03-30T00:00:00Z,3.00,-2,x\n";
 
-fn write(project: &Project, rows: &[&str]) {
+pub fn write(project: &Project, rows: &[&str]) {
     project.write("in/a.csv", format!("{HEADER}{}", rows.concat()));
 }
 
@@ -63,12 +63,12 @@ fn seen(project: &Project, what: &[&str]) -> Vec<Value> {
     let mut args = vec![what[0], folder.to_str().unwrap()];
     args.extend(&what[1..]);
     let pythons = [python(project, "pyiceberg, polars, pyarrow"), iceberg_python(project)];
-    let said = pythons.into_iter().flatten().map(|python| run_script(&python, "interop/iceberg_check.py", &args));
+    let said = pythons.into_iter().flatten().map(|python| run_script(&python, "interop/iceberg/check.py", &args));
     said.flat_map(|said| json_lines(&said)).collect()
 }
 
 /// The column of rows as texts, sorted.
-fn column(said: &Value, name: &str) -> Vec<Option<String>> {
+pub fn column(said: &Value, name: &str) -> Vec<Option<String>> {
     let columns = said["columns"].as_array().unwrap();
     let at = columns.iter().position(|column| column == name).unwrap_or_else(|| panic!("{name}: {said}"));
     let values = said["rows"].as_array().unwrap().iter().map(|row| row[at].as_str().map(str::to_owned));
@@ -90,7 +90,7 @@ fn engines_agree(project: &Project) {
     }
 }
 
-fn newest(project: &Project) -> (String, Value) {
+pub fn newest(project: &Project) -> (String, Value) {
     let version = project.read("data/exports/E/metadata/version-hint.text");
     let path = format!("data/exports/E/metadata/v{version}.metadata.json");
     let value = serde_json::from_str(&project.read(&path)).unwrap();
@@ -365,7 +365,7 @@ fn engines_read_a_table_in_a_bucket() {
     assert_eq!(versions, 2);
 
     let url = format!("s3://{BUCKET}/prod/exports/E");
-    let script = repository().join("tests/e2e/interop/iceberg_check.py");
+    let script = repository().join("tests/e2e/interop/iceberg/check.py");
     let project = &place.project;
     for python in [python(project, "pyiceberg, polars, pyarrow"), iceberg_python(project)].into_iter().flatten() {
         for (what, prices) in [(&["now"][..], ["1.50", "3.00", "8.00"]), (&["snapshot", "0"], ["", "1.50", "3.00"])] {
