@@ -138,6 +138,7 @@ mod interop {
     mod delta;
     mod duckdb;
     mod iceberg {
+        mod catalog;
         pub mod tables;
     }
     mod packed_groups;

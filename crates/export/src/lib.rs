@@ -25,6 +25,7 @@ pub use file::QueryFile;
 pub use file::csv::write_csv_field;
 pub use file::format::FileFormat;
 pub use file::shape::ColumnTypes;
+pub use iceberg::catalog::{CatalogConflict, CatalogRequest, CatalogTable};
 pub use log::expired::{expired_files, forget_expired};
 pub use log::{LogFinding, LogPlace, OpenLog, column_without_table_type, log_findings};
 pub use part::adopt::{Adopted, Stranded, adopt, appended_unlisted, found_instead, stranded};
@@ -33,4 +34,4 @@ pub use part::request::{DayColumn, FileMode, Outcome, PublishRequest, PublishedP
 pub use part::withdraw::EmptyPart;
 pub use part::{publish, record, retire, sweep, sweep_retired, write_part};
 pub use stale::{Reason, Stale, stale};
-pub use table::{LEAST_SNAPSHOT_RETENTION, LogTimes, SNAPSHOT_RETENTION, TableLog};
+pub use table::{LEAST_SNAPSHOT_RETENTION, LogTimes, Pinned, SNAPSHOT_RETENTION, TableLog};

@@ -29,8 +29,8 @@ pub mod workload;
 pub use calendar::period::Period;
 pub use calendar::{day, template};
 pub use file::{
-    Allowance, CacheSettings, CatchUp, Check, Cluster, Cron, Export, ExportMode, FILE_SIZE, HookKind, Hooks, Job,
-    JobError, JobFileError, NameConflict, Per, Problem, ProjectError, Push, Reporting, Retries, Root, Rule,
+    Allowance, CacheSettings, Catalog, CatchUp, Check, Cluster, Cron, Export, ExportMode, FILE_SIZE, HookKind, Hooks,
+    Job, JobError, JobFileError, NameConflict, Per, Problem, ProjectError, Push, Reporting, Retries, Root, Rule,
     SettingValue, Source, Stage, Stages, StorageSetting, Table, TableInput, TablePlaces, job_schema, listed,
     may_be_folder_of, name_conflict, nearest,
 };

@@ -124,6 +124,7 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
             exports.push(export);
         }
     }
+    let catalog = sections::export::catalog(reader, &fields, &exports);
     let known = named_tables.iter().map(|table| table.name).chain(exports.iter().map(|export| export.name.as_str()));
     let known: Vec<&str> = known.collect();
     let checks = fields.named("checks");
@@ -148,6 +149,7 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
         sources: sources.into_iter().map(|source| source_of(source, &tables)).collect(),
         tables,
         exports,
+        catalog,
         checks,
         pushes,
         hooks,

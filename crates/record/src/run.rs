@@ -117,7 +117,7 @@ impl RunRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DamageRecord {
-    /// What, such as `derive T@2018-01-05` or `compact T`.
+    /// What, such as `derive T@2018-01-05`, `compact T` or `commit plant.T of https://catalog`.
     pub undone: String,
     /// The file, and what to do.
     pub error: String,

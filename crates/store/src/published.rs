@@ -45,6 +45,9 @@ pub struct Published {
     /// The version of the table log beside the files that was last brought up to this list; `None` without a log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logged: Option<Logged>,
+    /// What the catalog has that other engines ask for the table; `None` before it was committed there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cataloged: Option<Cataloged>,
     /// Ids of the columns in the files, of an export whose log tells columns by id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column_ids: Option<ColumnIds>,
@@ -68,6 +71,15 @@ pub struct Logged {
     /// The version of the newest checkpoint before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<u64>,
+}
+
+/// A version of a table log that was committed to a catalog.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cataloged {
+    /// The table and its catalog, in words.
+    pub table: String,
+    /// The version.
+    pub version: u64,
 }
 
 /// Ids of the columns of an export. A column that is dropped leaves its id to nobody.
@@ -265,6 +277,13 @@ impl Published {
         }
 
         Ok(())
+    }
+
+    /// The version of its table log that the catalog with `table` lacks; `None` if it lacks none.
+    pub fn owed_to(&self, table: &str) -> Option<u64> {
+        let logged = self.logged.as_ref()?.version;
+        let has = self.cataloged.as_ref().is_some_and(|known| known.table == table && known.version == logged);
+        (!has).then_some(logged)
     }
 
     /// Whether the file at `path` was written after this list: by a run that was stopped, or found the disk full, before it

@@ -22,7 +22,11 @@ pub const RUN: &[Key] = &[
     key("exports", List(&Object(PART)), "parts of exports that were published or compared"),
     key("checks", List(&Object(CHECK)), "results of checks"),
     key("pushes", List(&Object(PUSH)), "tables that were pushed into Bigtable"),
-    key("damage", List(&Object(DAMAGE)), "what was left undone, because a file of the store is damaged"),
+    key(
+        "damage",
+        List(&Object(DAMAGE)),
+        "what was left undone, because a file of the store is damaged or a catalog did not take it",
+    ),
     key("attempts", List(&Object(ATTEMPT)), "failed attempts that were retried"),
     key("executors", List(&Object(EXECUTOR)), "who did the work of a run on other machines"),
     key("rejected", OrNull(&Text), "path of the rejected rows of its sources, inside the root"),

@@ -9,11 +9,12 @@ use crate::iceberg::metadata::{HINT, Metadata, create, hint, version_of};
 use crate::iceberg::snapshot::{ReadSnapshot, SnapshotReader};
 use crate::table::{History, SNAPSHOT_RETENTION, TRIES, TableLog};
 
-/// What the metadata in `folder` tells of replaced files; `None` without any.
+/// What the metadata in `folder` tells of replaced files; `None` without any. Files of all its snapshots stay if a catalog
+/// has them, too: a run takes them out there first.
 ///
 /// # Errors
 /// If it cannot be read.
-pub(crate) fn history(blobs: &dyn Blobs, folder: &str) -> Result<Option<History>> {
+pub(crate) fn history(blobs: &dyn Blobs, folder: &str, is_cataloged: bool) -> Result<Option<History>> {
     let Some(metadata) = Metadata::newest(blobs, folder)? else { return Ok(None) };
     let log = TableLog::Iceberg.directory();
     let newest = format!("{log}/v{}.metadata.json", metadata.version);
@@ -25,7 +26,7 @@ pub(crate) fn history(blobs: &dyn Blobs, folder: &str) -> Result<Option<History>
     for (place, snapshot) in snapshots.iter().enumerate() {
         let ReadSnapshot { own, files } = reader.snapshot(snapshot)?;
         let paths = own.into_iter().chain(files.into_keys());
-        if snapshot["snapshot-id"].as_i64().is_some_and(|id| named.contains(&id)) {
+        if is_cataloged || snapshot["snapshot-id"].as_i64().is_some_and(|id| named.contains(&id)) {
             kept.extend(paths);
         } else if let Some(next) = snapshots.get(place + 1) {
             // The last one that has the file counts.
@@ -53,7 +54,7 @@ pub(crate) fn history(blobs: &dyn Blobs, folder: &str) -> Result<Option<History>
 }
 
 /// Whether a file of the log has a name as a run gives it.
-fn is_ours(name: &str) -> bool {
+pub(crate) fn is_ours(name: &str) -> bool {
     let is_manifest = name.strip_suffix("-m0.avro").and_then(|name| name.split_once('-'));
     let is_manifest = is_manifest.is_some_and(|(version, hash)| version.parse::<u64>().is_ok() && is_hash(hash));
     let is_list = name.strip_prefix("snap-").and_then(|name| name.strip_suffix(".avro")?.split_once("-1-"));

@@ -11,7 +11,7 @@ use tidetable_blobs::Blobs;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::{ExportError, Result};
-use crate::table::{LogTimes, TableLog};
+use crate::table::{LogTimes, Pinned, TableLog};
 
 /// Property for how long snapshots stay, which engines that expire them follow.
 const RETENTION: &str = "history.expire.max-snapshot-age-ms";
@@ -255,12 +255,17 @@ impl TableForm {
         Metadata { version, value }
     }
 
-    /// The version after `before`, with this form and no other snapshot.
-    pub(crate) fn after(&self, before: Option<&Metadata>) -> Metadata {
+    /// The version after `before`, with this form and no other snapshot; those that are `pinned` stay, whatever their age.
+    pub(crate) fn after(&self, before: Option<&Metadata>, pinned: &Pinned) -> Metadata {
         let clock = self.times.clock;
         let mut next = match before {
             Some(before) if before.location() == self.location => {
-                before.without(&before.expired(self.times.retention, clock), self.times.retention, clock)
+                let mut expired = before.expired(self.times.retention, clock);
+                match pinned {
+                    Pinned::All => expired.clear(),
+                    Pinned::Ids(ids) => expired.retain(|id| !ids.contains(id)),
+                }
+                before.without(&expired, self.times.retention, clock)
             }
             // The paths of its snapshots name another place.
             Some(moved) => self.begun(moved.version + 1, moved.last_sequence()),

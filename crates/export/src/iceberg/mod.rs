@@ -11,6 +11,7 @@
 //! is the newest one, nothing of it is read. A version is written in the order above, so that a reader sees whole runs.
 
 pub(crate) mod avro;
+pub(crate) mod catalog;
 pub(crate) mod history;
 pub(crate) mod manifest;
 pub(crate) mod metadata;
@@ -32,7 +33,7 @@ use crate::iceberg::snapshot::{LiveFiles, live_files};
 use crate::table::column_ids::assigned;
 use crate::table::footer::stats;
 use crate::table::listed::{ListedFiles, digest, files_of};
-use crate::table::{LogTimes, LoggedFiles, TRIES, TableLog};
+use crate::table::{LogTimes, LoggedFiles, Pinned, TRIES, TableLog};
 
 /// The metadata of an export, as a run finds it before it publishes.
 #[derive(Debug)]
@@ -87,12 +88,12 @@ impl<'a> IcebergLog<'a> {
         &self.ids
     }
 
-    /// Brings the metadata up to the list, and notes it in the list, which is saved. Writes nothing if it is current. Returns
-    /// the version written.
+    /// Brings the metadata up to the list, and notes it in the list, which is saved. Writes nothing if it is current. Snapshots
+    /// that are `pinned` stay in it. Returns the version written.
     ///
     /// # Errors
     /// If it cannot be read or written, or a column has a type that Iceberg lacks.
-    pub(crate) fn write(&self, published: &mut Published, times: LogTimes) -> Result<Option<u64>> {
+    pub(crate) fn write(&self, published: &mut Published, times: LogTimes, pinned: &Pinned) -> Result<Option<u64>> {
         let files = files_of(published, self.folder);
         // Where no part was written, the list has columns of before the table.
         published.column_ids = published.column_ids.take().map(|ids| assigned(&ids, &published.columns));
@@ -119,7 +120,8 @@ impl<'a> IcebergLog<'a> {
                 return Ok(None);
             }
 
-            let next = self.next(&form, before.as_ref(), known, &files)?;
+            let begun = form.after(before.as_ref(), pinned);
+            let next = self.next(&form, begun, known, &files)?;
             if create(self.blobs, self.folder, &next)? {
                 self.note(published, &form, &files, &next)?;
                 return Ok(Some(next.version));
@@ -149,16 +151,9 @@ impl<'a> IcebergLog<'a> {
         })
     }
 
-    /// The version after `before`, whose files are `known`: with a snapshot of the files of the list, if they are others. Its
-    /// manifest and list are written.
-    fn next(
-        &self,
-        form: &TableForm,
-        before: Option<&Metadata>,
-        known: LiveFiles,
-        files: &ListedFiles,
-    ) -> Result<Metadata> {
-        let mut next = form.after(before);
+    /// `next`, whose files are `known`, with a snapshot of the files of the list, if they are others. Its manifest and list are
+    /// written.
+    fn next(&self, form: &TableForm, mut next: Metadata, known: LiveFiles, files: &ListedFiles) -> Result<Metadata> {
         if known.keys().eq(files.keys()) {
             return Ok(next);
         }

@@ -11,6 +11,7 @@ use tidetable_blobs::LocalBlobs;
 use tidetable_store::published::Part;
 
 use super::*;
+use crate::iceberg::catalog::{CatalogConflict, CatalogRequest, CatalogTable};
 use crate::iceberg::snapshot::SnapshotReader;
 use crate::log::expired::{expired_files, forget_expired};
 use crate::log::log_findings;
@@ -58,7 +59,7 @@ impl World {
         drop(log);
         self.list(&ids, days);
         let log = IcebergLog { location: open, ids, ..IcebergLog::open(&self.blobs, &self.list, "E", Some("dt"))? };
-        log.write(&mut self.list, at_time(clock))
+        log.write(&mut self.list, at_time(clock), &Pinned::default())
     }
 
     /// A part of one file, which is written.
@@ -149,13 +150,13 @@ fn a_stopped_run_is_completed() {
     assert!(found[0].is_behind && found[0].damage.contains("a.parquet"), "{found:?}");
     let log = IcebergLog::open(&world.blobs, &world.list, "E", Some("dt")).unwrap();
     assert!(!log.is_current());
-    assert_eq!(log.write(&mut world.list, at_time(START + 1)).unwrap(), Some(2));
+    assert_eq!(log.write(&mut world.list, at_time(START + 1), &Pinned::default()).unwrap(), Some(2));
 
     // Between the metadata and the number of it, and so before the list.
     world.list.logged = None;
     world.blobs().replace("exports/E/metadata/version-hint.text", b"1").unwrap();
     let log = IcebergLog::open(&world.blobs, &world.list, "E", Some("dt")).unwrap();
-    assert_eq!(log.write(&mut world.list, at_time(START + 2)).unwrap(), None);
+    assert_eq!(log.write(&mut world.list, at_time(START + 2), &Pinned::default()).unwrap(), None);
     assert_eq!(world.blobs().read("exports/E/metadata/version-hint.text").unwrap().unwrap(), "2");
     assert!(IcebergLog::open(&world.blobs, &world.list, "E", Some("dt")).unwrap().is_current());
 }
@@ -169,7 +170,7 @@ fn the_later_of_two_writers_writes_behind_the_first() {
     let part = world.part(other.column_ids.as_ref().unwrap(), "2018-01-02", "c.parquet");
     other.parts.insert("2018-01-02".to_owned(), part);
     let log = IcebergLog::open(&world.blobs, &other, "E", Some("dt")).unwrap();
-    assert_eq!(log.write(&mut other, at_time(START + 2)).unwrap(), Some(3));
+    assert_eq!(log.write(&mut other, at_time(START + 2), &Pinned::default()).unwrap(), Some(3));
     let both = ["dt=2018-01-01/a.parquet", "dt=2018-01-02/c.parquet"];
     assert_eq!(world.snapshots()[2], both, "the list counts");
 }
@@ -225,7 +226,7 @@ fn a_table_at_another_place_begins_anew() {
     assert!(found[0].is_behind && found[0].damage.contains("was written for file://"), "{found:?}");
     let log = IcebergLog::open(there, &world.list, "E", Some("dt")).unwrap();
     assert!(!log.is_current());
-    assert_eq!(log.write(&mut world.list, at_time(START + 1)).unwrap(), Some(2));
+    assert_eq!(log.write(&mut world.list, at_time(START + 1), &Pinned::default()).unwrap(), Some(2));
     let metadata = Metadata::newest(there, "E").unwrap().unwrap();
     assert_eq!((metadata.snapshots().len(), metadata.location()), (1, log.location.as_str()));
     assert_eq!(log_findings(there, &world.list).unwrap(), []);
@@ -237,4 +238,66 @@ fn names_of_columns_are_sound_in_avro() {
         (avro_name("dt").as_str(), avro_name("my-day").as_str(), avro_name("1").as_str()),
         ("dt", "my_x2Dday", "_x31")
     );
+}
+
+#[test]
+fn a_catalog_is_told_what_it_lacks_and_nothing_else() {
+    let mut world = World::new();
+    let (a, b) = (("2018-01-01", "a.parquet"), ("2018-01-02", "b.parquet"));
+    world.publish(&[a], START).unwrap();
+    let first = world.metadata().value;
+    let table = |world: &World| CatalogTable::open(world.blobs(), "E").unwrap().unwrap();
+    let Some(CatalogRequest::Register { metadata }) = table(&world).request(None).unwrap() else { panic!() };
+    assert!(
+        metadata.starts_with("file:///") && metadata.ends_with("/exports/E/metadata/v1.metadata.json"),
+        "{metadata}"
+    );
+    assert_eq!(table(&world).request(Some(&first)), Ok(None));
+
+    world.publish(&[a, b], START + 1000).unwrap();
+    let second = world.metadata().value;
+    let Some(CatalogRequest::Commit { requirements, updates }) = table(&world).request(Some(&first)).unwrap() else {
+        panic!()
+    };
+    assert_eq!(requirements[1]["snapshot-id"], first["current-snapshot-id"]);
+    let actions: Vec<&Value> = updates.iter().map(|update| &update["action"]).collect();
+    assert_eq!(actions, ["add-snapshot", "set-snapshot-ref"]);
+    assert_eq!(updates[1]["snapshot-id"], second["current-snapshot-id"]);
+
+    // An expired snapshot is taken out, but not one that a tag of the catalog names; what others have added stays.
+    let mut theirs = second.clone();
+    theirs["properties"]["owner"] = "plant".into();
+    world.publish(&[b], START + 3 * HOUR).unwrap();
+    let removed = |theirs: &Value| {
+        let Some(CatalogRequest::Commit { updates, .. }) = table(&world).request(Some(theirs)).unwrap() else {
+            panic!()
+        };
+        assert!(updates.iter().all(|update| update["action"] != "set-properties"), "{updates:?}");
+        updates
+            .last()
+            .filter(|update| update["action"] == "remove-snapshots")
+            .map(|update| update["snapshot-ids"].clone())
+    };
+    assert_eq!(removed(&theirs), Some(serde_json::json!([first["current-snapshot-id"]])));
+    theirs["refs"]["month"] = serde_json::json!({ "snapshot-id": first["current-snapshot-id"], "type": "tag" });
+    assert_eq!(removed(&theirs), None);
+
+    // The former head goes with the commit that moves it, unless a tag names it, too.
+    theirs["refs"]["month"]["snapshot-id"] = second["current-snapshot-id"].clone();
+    assert_eq!(removed(&theirs), Some(serde_json::json!([first["current-snapshot-id"]])));
+
+    let conflict = |key: &str, value: Value| {
+        let mut theirs = second.clone();
+        theirs[key] = value;
+        table(&world).request(Some(&theirs)).unwrap_err()
+    };
+    assert!(matches!(conflict("table-uuid", "x".into()), CatalogConflict::OtherTable { .. }));
+    assert!(matches!(conflict("last-sequence-number", 9.into()), CatalogConflict::OtherWriter { .. }));
+    let mut snapshots = second["snapshots"].clone();
+    snapshots[1]["manifest-list"] = "file:///e/metadata/snap-1-0-5f2e8c7a-0000.avro".into();
+    let id = second["current-snapshot-id"].as_i64().unwrap();
+    assert_eq!(conflict("snapshots", snapshots), CatalogConflict::OtherWriter { snapshot: id });
+    let mut schemas = second["schemas"].clone();
+    schemas[0]["fields"][0]["type"] = "string".into();
+    assert_eq!(conflict("schemas", schemas), CatalogConflict::OtherForm);
 }

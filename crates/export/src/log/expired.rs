@@ -8,7 +8,7 @@ use tidetable_store::published::Published;
 
 use crate::error::Result;
 use crate::table::listed::{files_of, table_folders};
-use crate::table::{History, LEAST_SNAPSHOT_RETENTION, SNAPSHOT_RETENTION, TableLog};
+use crate::table::{LEAST_SNAPSHOT_RETENTION, SNAPSHOT_RETENTION, TableLog};
 use crate::{delta, iceberg};
 
 /// Paths inside the store of the files of the tables of a list that neither list nor log name, and whose retention has
@@ -18,10 +18,19 @@ use crate::{delta, iceberg};
 /// If the storage or a log cannot be read.
 pub fn expired_files(blobs: &dyn Blobs, published: &Published, clock: i64) -> Result<Vec<String>> {
     let mut expired = Vec::new();
+    // A catalog that is behind may name snapshots that the log has forgotten.
+    let cataloged = published.cataloged.as_ref();
+    if cataloged.is_some_and(|known| published.owed_to(&known.table).is_some()) {
+        return Ok(expired);
+    }
     for folder in table_folders(published) {
         let mut histories = Vec::new();
         for log in TableLog::ALL.into_iter().filter(|log| log.may_be_of(published)) {
-            histories.extend(history(log, blobs, folder)?);
+            let history = match log {
+                TableLog::Delta => delta::history(blobs, folder),
+                TableLog::Iceberg => iceberg::history::history(blobs, folder, cataloged.is_some()),
+            };
+            histories.extend(history?);
         }
         let Some(retention) = histories.iter().map(|known| known.retention.unwrap_or(SNAPSHOT_RETENTION)).max() else {
             continue;
@@ -56,14 +65,6 @@ pub fn expired_files(blobs: &dyn Blobs, published: &Published, clock: i64) -> Re
 pub fn forget_expired(blobs: &dyn Blobs, folder: &str, clock: i64) -> Result<()> {
     // Delta's readers are told by the retention alone.
     iceberg::history::forget_expired(blobs, folder, clock)
-}
-
-/// What a log tells of removed files; `None` without a log.
-fn history(log: TableLog, blobs: &dyn Blobs, folder: &str) -> Result<Option<History>> {
-    match log {
-        TableLog::Delta => delta::history(blobs, folder),
-        TableLog::Iceberg => iceberg::history::history(blobs, folder),
-    }
 }
 
 /// The Parquet files of a table, by path below its directory, those of Hive directories among them.

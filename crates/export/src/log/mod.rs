@@ -13,7 +13,7 @@ use crate::error::{ExportError, Result};
 use crate::file::shape::{ColumnTypes, file_schema};
 use crate::iceberg::{self, IcebergLog};
 use crate::table::listed::{ListedFiles, files_of, table_folders};
-use crate::table::{LogTimes, LoggedFiles, TableLog};
+use crate::table::{LogTimes, LoggedFiles, Pinned, TableLog};
 
 /// Which log an export has, and where.
 #[derive(Debug, Clone, Copy)]
@@ -66,15 +66,15 @@ impl<'a> OpenLog<'a> {
         }
     }
 
-    /// Brings the log up to the list, and notes it in the list, which is saved. Writes nothing if it is current. Returns the
-    /// version written.
+    /// Brings the log up to the list, and notes it in the list, which is saved. Writes nothing if it is current. Snapshots that
+    /// are `pinned` stay in it. Returns the version written.
     ///
     /// # Errors
     /// If the log cannot be read or written, or a column has a type that such tables lack.
-    pub fn write(&self, published: &mut Published, times: LogTimes) -> Result<Option<u64>> {
+    pub fn write(&self, published: &mut Published, times: LogTimes, pinned: &Pinned) -> Result<Option<u64>> {
         match &self.0 {
             Opened::Delta(log) => log.write(published, times),
-            Opened::Iceberg(log) => log.write(published, times),
+            Opened::Iceberg(log) => log.write(published, times, pinned),
         }
     }
 }

@@ -28,6 +28,21 @@ pub struct LogTimes {
     pub retention: i64,
 }
 
+/// Snapshots that a run does not take out of the log, whatever their age: readers of a catalog may still be at them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pinned {
+    /// All: which ones the catalog names is not known.
+    All,
+    /// Those with these ids; none without a catalog.
+    Ids(BTreeSet<i64>),
+}
+
+impl Default for Pinned {
+    fn default() -> Self {
+        Self::Ids(BTreeSet::new())
+    }
+}
+
 /// Retention of a table that says none: the default of Delta, microseconds.
 pub const SNAPSHOT_RETENTION: i64 = 7 * 24 * 60 * 60 * 1_000_000;
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, UInt64Type};
 use tidetable_export::{
-    ColumnTypes, FileFormat, FileMode, LogPlace, LogTimes, OpenLog, Outcome, PublishRequest, PublishedPart,
+    ColumnTypes, FileFormat, FileMode, LogPlace, LogTimes, OpenLog, Outcome, Pinned, PublishRequest, PublishedPart,
     SNAPSHOT_RETENTION, TableLog, adopt, publish, record, stranded, sweep,
 };
 use tidetable_store::published::{Part, Published};
@@ -92,7 +92,8 @@ fn write_log(world: &World, published: &mut Published) -> Option<u64> {
     let store = world.store();
     let place = LogPlace { log: TableLog::Delta, folder: "SENSOR_20180101", day: None };
     let log = OpenLog::open(store.blobs().as_ref(), published, place).unwrap();
-    log.write(published, LogTimes { now: START, clock: START, retention: SNAPSHOT_RETENTION }).unwrap()
+    log.write(published, LogTimes { now: START, clock: START, retention: SNAPSHOT_RETENTION }, &Pinned::default())
+        .unwrap()
 }
 
 fn folder(world: &World) -> PathBuf {

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use chrono_tz::Tz;
+use tidetable_export::TableLog;
 
 use crate::file::sections::allowance::Allowance;
 use crate::file::sections::catch_up::CatchUp;
 use crate::file::sections::checks::Check;
 use crate::file::sections::declared_table::Table;
-use crate::file::sections::export::Export;
+use crate::file::sections::export::{Catalog, Export};
 use crate::file::sections::hooks::Hooks;
 use crate::file::sections::push::Push;
 use crate::file::sections::source::Source;
@@ -35,6 +36,8 @@ pub struct Job {
     pub tables: Vec<Table>,
     /// Results of SQL that are published, in the order of the file.
     pub exports: Vec<Export>,
+    /// Where exports that are Iceberg tables are committed after they are published; `None` without `[catalog]`.
+    pub catalog: Option<Catalog>,
     /// What must hold of tables and exports before they are published, in the order of the file.
     pub checks: Vec<Check>,
     /// Tables that are pushed into Bigtable, in file order.
@@ -66,6 +69,11 @@ impl Job {
     /// The table with this name; `None` if the job file declares none.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.spec.name == name)
+    }
+
+    /// The catalog that an export is committed to, if the job has one and it is an Iceberg table.
+    pub fn catalog_of(&self, export: &Export) -> Option<&Catalog> {
+        self.catalog.as_ref().filter(|_| export.log == Some(TableLog::Iceberg))
     }
 
     /// The export with this name; `None` if the job file declares none.

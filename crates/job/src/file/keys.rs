@@ -144,6 +144,7 @@ pub(crate) static JOB: Section = Section {
         key("tables", ValueShape::Table).says("Tables that the job keeps, by name."),
         key("messages", ValueShape::Table).says("Protobuf messages that cells hold, by name."),
         key("exports", ValueShape::Table).says("What is published from the tables, by name."),
+        key("catalog", ValueShape::Table).says("The REST catalog of Iceberg to which exports with `iceberg` are committed."),
         key("push", ValueShape::Table).says("Tables that are pushed into Bigtable after the exports, by name."),
         key("checks", ValueShape::Table).says("What must hold before an export is published, by name."),
         key("hooks", ValueShape::Table).says("Commands that run after the job."),
@@ -238,6 +239,18 @@ pub(crate) static HOOKS: Section = Section {
         key("heartbeat", ValueShape::TextOrTable).says(
             "URL that is requested after each run, as a dead man's switch; `/fail` is added after a run that failed.",
         ),
+    ],
+};
+
+pub(crate) static CATALOG: Section = Section {
+    noun: "`catalog`",
+    keys: &[
+        key("uri", ValueShape::Text).says("URL of the catalog, without `/v1`, such as `https://catalog.example.org/api`."),
+        key("warehouse", ValueShape::Text).says("The warehouse, where a catalog has several."),
+        key("namespace", ValueShape::Text)
+            .says("Namespace of the tables, created if it is absent; dots part its levels. A table has the name of its export."),
+        key("token", ValueShape::TextOrTable)
+            .says(r#"Bearer token of the requests: `{ env = ".." }` or `{ file = ".." }`."#),
     ],
 };
 

@@ -34,7 +34,7 @@ pub use sections::catch_up::CatchUp;
 pub use sections::checks::{Check, Rule};
 pub use sections::declared_table::Table;
 pub use sections::declared_table::TableInput;
-pub use sections::export::{Export, ExportMode, FILE_SIZE};
+pub use sections::export::{Catalog, Export, ExportMode, FILE_SIZE};
 pub use sections::hooks::Reporting;
 pub use sections::hooks::{HookKind, Hooks};
 pub use sections::push::Push;

@@ -299,6 +299,10 @@ pub(crate) enum Mistake {
     IcebergDayColumn,
     #[error("`{key}` is for exports with `delta` or `iceberg`")]
     RetentionWithoutLog { key: &'static str },
+    #[error("no export of this job is an Iceberg table")]
+    CatalogWithoutTable,
+    #[error("`{value}` is no namespace")]
+    Namespace { value: String },
     #[error("`delta_retention` is the former name of `snapshot_retention`")]
     TwoRetentions,
     #[error("`{value}` is no time that replaced files can stay")]
@@ -504,6 +508,8 @@ impl Mistake {
             Self::IcebergDayColumn => "leave `day_column` out: it is `true` for `iceberg`".to_owned(),
             Self::RetentionWithoutLog { key: "delta_retention" } => "write `delta = true`, or leave it out".to_owned(),
             Self::RetentionWithoutLog { .. } => "write `delta = true` or `iceberg = true`, or leave it out".to_owned(),
+            Self::CatalogWithoutTable => "write `iceberg = true` in an export, or leave `[catalog]` out".to_owned(),
+            Self::Namespace { .. } => "write names of A-Z a-z 0-9 _ - with dots between them, as in `plant.meters`".to_owned(),
             Self::TwoRetentions => "leave `delta_retention` out".to_owned(),
             Self::SnapshotRetention { .. } => "write a number and a unit, `7d` or `36h`; at least `1h`, as long as a reader may take".to_owned(),
             Self::DayColumnWithoutDay => "write a name with `{day}`, or leave it out".to_owned(),
@@ -569,6 +575,8 @@ fn missing(key: &str) -> Option<&'static str> {
         "row_key" => "add `row_key`, for example `row_key = \"{meter:010}#{ts:%Y%m%d}\"`",
         "families" => "add a `[tables.NAME.families.FAMILY]` with `columns`",
         "qualifier" => "add `qualifier`, for example `qualifier = \"{ts:%H%M}\"`",
+        "uri" => "add `uri`, for example `uri = \"https://catalog.example.org/api\"`",
+        "namespace" => "add `namespace`, for example `namespace = \"plant\"`",
         "per" => "add `per = \"day\"`",
         "query" => "add `query = { file = \"query.sql\" }`",
         _ => return None,

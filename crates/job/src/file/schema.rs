@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use tidetable_source::{Format, Preset};
 
 use crate::file::keys::{
-    CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, HOOKS, JOB, Key, LIMITS, MESSAGE, METRICS, PUSH, QUERY,
-    SECRET, SOURCE, STAGE, STAGES, STORAGE, Section, TABLE, ValueShape,
+    CATALOG, CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, HOOKS, JOB, Key, LIMITS, MESSAGE, METRICS, PUSH,
+    QUERY, SECRET, SOURCE, STAGE, STAGES, STORAGE, Section, TABLE, ValueShape,
 };
 
 /// What a key holds, where its [`ValueShape`] does not say it all.
@@ -35,6 +35,7 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
         ("job", "messages") => Named(&MESSAGE),
         ("job", "exports") => Named(&EXPORT),
         ("job", "checks") => Named(&CHECK),
+        ("job", "catalog") => One(&CATALOG),
         ("job", "push") => Named(&PUSH),
         ("job", "hooks") => One(&HOOKS),
         ("job", "metrics") => One(&METRICS),
@@ -54,6 +55,8 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
             | "client_secret",
         ) => Secret,
         ("`storage`", key) if !matches!(key, "allow_http" | "anonymous" | "virtual_hosted") => One(&SECRET),
+
+        ("`catalog`", "token") => Secret,
 
         ("check", "severity") => Words(&["error", "warn"]),
         ("check", "range") => Named(&LIMITS),
@@ -104,6 +107,7 @@ fn required(section: &Section) -> &'static [&'static str] {
         "export" => &["per", "name", "query"],
         "check" => &["on"],
         "push" => &["table", "to"],
+        "`catalog`" => &["uri", "namespace"],
         "`metrics`" => &["file"],
         _ => &[],
     }

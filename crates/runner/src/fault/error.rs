@@ -9,6 +9,7 @@ use tidetable_source::panics::Panicked;
 use tidetable_sql::SqlError;
 use tidetable_store::StoreError;
 
+use crate::fault::catalog_failure::CatalogFailure;
 use crate::fault::lost_store::LostStore;
 use crate::fault::push_failure::PushFailure;
 use crate::fault::unit_failure::{CarryError, UnitFailure};
@@ -30,6 +31,14 @@ pub enum RunError {
         push: String,
         /// Why.
         source: PushFailure,
+    },
+    /// An export that is published, and not committed to its catalog.
+    #[error("commit {table}: {source}")]
+    Catalog {
+        /// The table and its catalog.
+        table: String,
+        /// Why.
+        source: Box<CatalogFailure>,
     },
     /// A push into a table that the rows were pulled from.
     #[error(

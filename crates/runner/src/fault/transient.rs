@@ -34,6 +34,7 @@ pub(crate) fn is_transient_chain(error: &(dyn Error + 'static)) -> bool {
             RunError::Store(inner) => return is_transient_chain(inner),
             RunError::Export(inner) => return is_transient_chain(inner.as_ref()),
             RunError::Push { source, .. } => return source.is_transient,
+            RunError::Catalog { source, .. } => return source.is_transient(),
             RunError::NoPusher { .. } => return false,
             // A secret is missing, the job is locked, or the run was stopped: a retry changes nothing.
             RunError::Interrupted { .. } | RunError::Secret { .. } | RunError::Locked { .. } => return false,

@@ -83,6 +83,8 @@ pub struct CleanPlan {
     pub notes: Vec<String>,
     /// Exports with published parts and without a list, and how many parts.
     lost_lists: BTreeMap<String, u64>,
+    /// Directories of tables that a catalog has: runs take snapshots out there first.
+    cataloged: BTreeSet<String>,
     /// The time, microseconds since the epoch.
     clock: i64,
 }
@@ -207,6 +209,10 @@ impl CleanPlan {
 
     /// Files of the tables of a list that no reader within the retention needs.
     fn replaced(&mut self, blobs: &dyn Blobs, list: &Published, clock: i64) -> Result<(), RunError> {
+        if list.cataloged.is_some() {
+            let folders = list.parts.values().filter_map(|part| part.folder.split('/').next());
+            self.cataloged.extend(folders.map(str::to_owned));
+        }
         match expired_files(blobs, list, clock) {
             Ok(expired) => {
                 let stats = blobs.stat_all(&expired)?;
@@ -267,7 +273,7 @@ impl CleanPlan {
     fn forget_expired(&self, blobs: &dyn Blobs) -> Result<(), RunError> {
         let replaced = self.removals.iter().filter(|removal| removal.kind == CleanedKind::Replaced);
         let folders: BTreeSet<&str> = replaced.filter_map(|removal| removal.path.split('/').nth(1)).collect();
-        for folder in folders {
+        for folder in folders.into_iter().filter(|folder| !self.cataloged.contains(*folder)) {
             forget_expired(blobs, folder, self.clock)?;
         }
         Ok(())

@@ -226,6 +226,9 @@ impl Collection<'_> {
             if let Ok(job) = Job::load(project, &name) {
                 known.tz = job.timezone;
                 known.exports = Some(job.exports.iter().map(|export| (export.name.clone(), export.per)).collect());
+                let cataloged = job.exports.iter().filter_map(|export| Some((export, job.catalog_of(export)?)));
+                let tables = cataloged.map(|(export, catalog)| (export.name.clone(), catalog.table(&export.name)));
+                known.cataloged = tables.collect();
             } else {
                 let problem = format!("the job file of {name} has mistakes: days are taken for those of UTC");
                 self.problems.push(problem);
@@ -269,7 +272,7 @@ impl Collection<'_> {
         }
     }
 
-    /// Adds the lists of exports, and notes where the log of a table tells of other files.
+    /// Adds the lists of exports, and notes where the log of a table tells of other files, or a catalog is behind.
     fn add_exports(&mut self) -> Result<(), RunError> {
         for list in self.blobs.list("exports")?.iter().filter_map(|name| name.strip_suffix(".json")) {
             let list = match Published::load(self.blobs, list) {
@@ -280,8 +283,13 @@ impl Collection<'_> {
                 }
             };
 
-            // While the job runs, its list is ahead of the log.
+            // While the job runs, its list is ahead of the log, and that of the catalog.
             if holder(self.blobs, &list.job)?.is_none() {
+                let table = self.jobs.get(&list.job).and_then(|known| known.cataloged.get(&list.name));
+                if let Some((table, version)) = table.and_then(|table| Some((table, list.owed_to(table)?))) {
+                    let owed = format!("{table} lacks version {version} of {}: the next run commits it", list.name);
+                    self.problems.push(owed);
+                }
                 for LogFinding { path, damage, .. } in log_findings(self.blobs, &list)? {
                     self.problems.push(format!("{path}: {damage}"));
                 }
@@ -348,6 +356,8 @@ struct JobFacts {
     tz: Tz,
     /// Its exports, if its job file is readable.
     exports: Option<Vec<(String, Per)>>,
+    /// Tables of its catalog by export, if its job file is readable.
+    cataloged: BTreeMap<String, String>,
     tables: Vec<(String, Version)>,
     lists: Vec<Published>,
     last: Option<RunRecord>,

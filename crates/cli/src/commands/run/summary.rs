@@ -83,9 +83,10 @@ pub fn of_record(global: &Global, job: Option<&Job>, record: &RunRecord, out: &m
     exports(job, record, out)?;
     checks(record, out)?;
     for damage in &record.damage {
-        let why = match damage.undone.starts_with("load ") {
-            true => "because the end of the file is missing",
-            false => "because a file of the store is damaged",
+        let why = match damage.undone.split(' ').next() {
+            Some("load") => "because the end of the file is missing",
+            Some("commit") => "because the catalog did not take it; the files are published",
+            _ => "because a file of the store is damaged",
         };
         writeln!(out, "left undone: {}, {why}", damage.undone)?;
     }

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 use tidetable_export::{ColumnTypes, FileFormat, LEAST_SNAPSHOT_RETENTION, LogPlace, SNAPSHOT_RETENTION, TableLog};
+use tidetable_source::{is_http, redacted};
 
 use crate::calendar::per::Per;
 use crate::calendar::period::Period;
 use crate::calendar::template::{Placeholder, TimeTemplate};
 use crate::file::fields::{Fields, Named, Reader, Text};
-use crate::file::keys::{EXPORT, QUERY};
+use crate::file::keys::{CATALOG, EXPORT, QUERY};
 use crate::file::names::Id;
 use crate::file::problem::Mistake;
+use crate::file::sections::storage::{SettingValue, elsewhere};
 use crate::size::{parse_age, parse_size};
 
 /// A published query of a job, of which each period is a part.
@@ -352,6 +354,65 @@ fn starts(per: Per) -> Vec<NaiveDateTime> {
         Per::Hour => days.flat_map(|day| (0..24).map(move |hour| day + TimeDelta::hours(hour))).collect(),
         Per::Query => days.take(1).collect(),
     }
+}
+
+/// A REST catalog of Iceberg, which other engines ask for tables by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Catalog {
+    /// Its URL, without a slash at the end and without `/v1`.
+    pub uri: String,
+    /// The warehouse, where it has several.
+    pub warehouse: Option<String>,
+    /// The levels of the namespace of the tables.
+    pub namespace: Vec<String>,
+    /// The bearer token of requests; `None` for a catalog that asks for none.
+    pub token: Option<SettingValue>,
+}
+
+impl Catalog {
+    /// The table of an export, in words: lists of exports note it, so this text never changes.
+    pub fn table(&self, export: &str) -> String {
+        let warehouse = self.warehouse.as_ref().map(|name| format!(", warehouse {name}")).unwrap_or_default();
+        format!("{}.{export} of {}{warehouse}", self.namespace.join("."), self.uri)
+    }
+}
+
+/// Reads `[catalog]` of a job with these exports.
+pub(crate) fn catalog(reader: &mut Reader<'_>, job: &Fields<'_>, exports: &[Export]) -> Option<Catalog> {
+    let fields = Fields::of_value(reader, &CATALOG, job.value("catalog")?, job.key_at("catalog"))?;
+    // An export with a mistake may be one.
+    if reader.count() == 0 && !exports.iter().any(|export| export.log == Some(TableLog::Iceberg)) {
+        reader.refuse(job.key_at("catalog"), Mistake::CatalogWithoutTable);
+    }
+
+    let uri = fields.required_text(reader, "uri");
+    if let Some(uri) = uri.as_ref().filter(|uri| !is_http(uri.value) || redacted(uri.value) != uri.value) {
+        reader.refuse(uri.at.clone(), Mistake::Address { key: "uri", value: redacted(uri.value) });
+    }
+
+    let namespace = fields.required_text(reader, "namespace");
+    if let Some(text) = namespace.as_ref().filter(|text| !text.value.split('.').all(is_level)) {
+        reader.refuse(text.at.clone(), Mistake::Namespace { value: text.owned() });
+    }
+
+    let token = match fields.text(reader, "token") {
+        Some(text) => {
+            reader.refuse(text.at.clone(), Mistake::PlainSecret { key: "token" });
+            None
+        }
+        None => elsewhere(reader, &fields, "token"),
+    };
+    Some(Catalog {
+        uri: uri?.value.trim_end_matches('/').to_owned(),
+        warehouse: fields.text(reader, "warehouse").map(|text| text.owned()),
+        namespace: namespace?.value.split('.').map(str::to_owned).collect(),
+        token,
+    })
+}
+
+/// Whether `name` can be a level of a namespace: it stands in paths of requests.
+fn is_level(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 /// The text of the query, its file, and its byte range in the job file.

@@ -2,6 +2,8 @@
 //! `compare` reads the state they are decided from, `share` groups parts that are read together.
 
 pub(crate) mod carried;
+pub(crate) mod catalog;
+pub(crate) mod catalog_client;
 pub(crate) mod compare;
 pub(crate) mod decide;
 pub(crate) mod outcome;
@@ -15,9 +17,9 @@ use std::sync::mpsc;
 use tidetable_blobs::BlobError;
 
 use tidetable_export::{
-    EmptyPart, ExportError, LogTimes, OpenLog, PublishedPart, record, retire, sweep, sweep_retired,
+    EmptyPart, ExportError, LogTimes, OpenLog, Pinned, PublishedPart, record, retire, sweep, sweep_retired,
 };
-use tidetable_record::{AttemptRecord, CheckRecord, ExportRecord};
+use tidetable_record::{AttemptRecord, CheckRecord, DamageRecord, ExportRecord};
 use tidetable_sql::Session;
 use tidetable_store::StoreError;
 use tidetable_store::published::{ColumnIds, Published};
@@ -30,6 +32,7 @@ use crate::run::damage::{damage_in, explained};
 use crate::run::parts::{LostWindow, StalePart};
 use crate::run::retry::Retry;
 use crate::units::publish::PartContext;
+use catalog::ExportInCatalog;
 use compare::owned;
 pub(crate) use compare::{ComparedExport, ComparedExports};
 pub use decide::{check_columns, sealed_before, tables_read, type_notes};
@@ -45,6 +48,8 @@ pub(crate) struct PublishDone {
     pub(crate) parts: BTreeMap<Period, (ExportRecord, Vec<CheckRecord>)>,
     /// The log of its table, if it could not be written.
     pub(crate) log: Option<ExportRecord>,
+    /// Its catalog, if it could not be committed there.
+    pub(crate) catalog: Option<DamageRecord>,
 }
 
 /// One pass over some parts of an export.
@@ -95,6 +100,10 @@ impl PublishStage<'_> {
             log => log?,
         };
         let mut published = compared.published.clone();
+        let mut catalog = ExportInCatalog::of(self, compared.export);
+        if catalog.is_none() {
+            published.cataloged = None;
+        }
         let column_ids = log.as_ref().and_then(OpenLog::column_ids);
         if let Some(log) = &log {
             published.column_ids = log.column_ids().cloned();
@@ -127,18 +136,32 @@ impl PublishStage<'_> {
         if let Some(log) = &log
             && (!published.parts.is_empty() || !compared.published.parts.is_empty())
         {
+            let pinned = catalog.as_mut().map_or_else(|| Ok(Pinned::default()), ExportInCatalog::pinned)?;
             let (now, clock) = (self.options.now, (self.options.clock)());
-            match log.write(&mut published, LogTimes { now, clock, retention: compared.export.snapshot_retention }) {
+            let times = LogTimes { now, clock, retention: compared.export.snapshot_retention };
+            match log.write(&mut published, times, &pinned) {
                 // Only the log is missing; the next run brings it up to its list.
                 Err(error @ ExportError::Store(StoreError::Blob(BlobError::NotADirectory { .. })))
                     if !retry.has_more() =>
                 {
                     self.log_failed(compared.export, &error, done);
+                    return Ok(());
                 }
                 written => drop(written?),
             }
         }
-        Ok(())
+        match catalog.filter(|catalog| catalog.is_owed(&published)).map(|mut catalog| catalog.bring_up(&mut published))
+        {
+            Some(Err(RunError::Catalog { table, source })) if !(retry.has_more() && source.is_transient()) => {
+                let undone = format!("commit {table}");
+                let error = source.to_string();
+                self.observer.event(Event::Note(format!("warning: {undone} was left undone: {error}")));
+                done.catalog = Some(DamageRecord { undone, error });
+                Ok(())
+            }
+            Some(committed) => committed,
+            None => Ok(()),
+        }
     }
 
     /// The log of the table of an export, if it has one that may have to be written: parts are published, or an earlier run stopped

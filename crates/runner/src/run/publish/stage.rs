@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use tidetable_job::Job;
+use tidetable_job::{Job, Project};
 use tidetable_store::Store;
 
 use crate::observe::Observer;
@@ -16,6 +16,7 @@ pub(crate) type Others = BTreeMap<String, String>;
 
 /// Context of the publish stage.
 pub(crate) struct PublishStage<'a> {
+    pub(crate) project: &'a Project,
     pub(crate) job: &'a Job,
     pub(crate) store: &'a Store,
     pub(crate) options: &'a RunOptions,

@@ -58,6 +58,7 @@ impl Run<'_> {
             let kept = self.keep(&mut failures, &checker);
             let (parts, checks): (Vec<_>, Vec<_>) = done.parts.into_values().unzip();
             record.exports.extend(parts.into_iter().chain(done.log));
+            record.damage.extend(done.catalog);
             record.checks.extend(checks.into_iter().flatten());
             read.extend(published?);
             kept?;
@@ -192,6 +193,7 @@ impl Run<'_> {
 
     pub(crate) fn publish_stage(&self) -> PublishStage<'_> {
         PublishStage {
+            project: self.project,
             job: self.job,
             store: self.store,
             options: self.options,
