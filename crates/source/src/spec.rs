@@ -130,6 +130,8 @@ pub struct ColumnSpec {
     pub decimal_comma: Option<bool>,
     /// What separates groups of three digits; nothing by default.
     pub thousands: Option<Thousands>,
+    /// Null markers of this column, instead of those of the source. They mean the same there.
+    pub null: Option<Vec<String>>,
 }
 
 impl ColumnSpec {
@@ -143,6 +145,7 @@ impl ColumnSpec {
             ambiguous: Ambiguous::Earlier,
             decimal_comma: None,
             thousands: None,
+            null: None,
         }
     }
 }

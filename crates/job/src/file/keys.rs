@@ -326,6 +326,7 @@ pub(crate) static COLUMN_TYPE: Section = Section {
         key("decimal", ValueShape::Text)
             .says("Decimal separator of its numbers, `.` or `,`, if it differs from that of `csv`."),
         key("thousands", ValueShape::Text).says("Separator of thousands in its numbers: `,`, `.`, a blank or `'`."),
+        key("null", ValueShape::Texts).says("Null markers of the column, instead of those of `csv`."),
     ],
 };
 

@@ -279,6 +279,10 @@ fn column_type(draft: &Draft<'_>, at: usize, column: &ColumnSpec) -> String {
     parts.extend(column.timezone.map(|zone| format!("timezone = \"{}\"", zone.name())));
     parts.extend(column.decimal_comma.map(|comma| format!("decimal = \"{}\"", if comma { "," } else { "." })));
     parts.extend(column.thousands.map(|thousands| format!("thousands = {}", quoted(thousands.written()))));
+    if let Some(null) = &column.null {
+        let markers: Vec<String> = null.iter().map(|marker| quoted(marker)).collect();
+        parts.push(format!("null = [{}]", markers.join(", ")));
+    }
     match parts.as_slice() {
         [only] if only.starts_with("type") => format!("\"{}\"", kind),
         parts => format!("{{ {} }}", parts.join(", ")),

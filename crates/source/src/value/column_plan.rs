@@ -54,8 +54,9 @@ impl ColumnPlan {
         let notation = Notation { point, thousands: column.thousands, unicode_minus: !is_old };
 
         let is_text = column.kind == FieldType::Text;
+        let null = column.null.as_ref().unwrap_or(&spec.csv.null);
         let mut markers: Vec<&str> =
-            spec.csv.null.iter().map(|marker| if is_text { marker } else { trimmed_text(marker) }).collect();
+            null.iter().map(|marker| if is_text { marker } else { trimmed_text(marker) }).collect();
         let empty_is_null = markers.contains(&"");
         markers.retain(|marker| !marker.is_empty());
         let is_number = matches!(

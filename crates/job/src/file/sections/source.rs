@@ -53,7 +53,8 @@ impl Source {
                     Ambiguous::Later => " later".to_owned(),
                     Ambiguous::ByOrder => format!(" by-order {:?}", self.spec.series),
                 };
-                format!("{} {kind} {:?} {zone:?}{decimal}{thousands}{ambiguous}", column.name, column.format)
+                let null = column.null.as_ref().map_or_else(String::new, |null| format!(" null {null:?}"));
+                format!("{} {kind} {:?} {zone:?}{decimal}{thousands}{ambiguous}{null}", column.name, column.format)
             })
             .collect();
         // Of the first two formats as it was written before there were more.
@@ -130,6 +131,12 @@ impl Source {
         }
 
         // Null markers hold for numbers of every format.
+        for column in columns.iter().filter(|column| column.kind == FieldType::Text && column.null.is_some()) {
+            idle.push(format!(
+                "`null` of column {} of source {name} changes nothing: in {format} it holds for columns that are not text",
+                column.name
+            ));
+        }
         if csv.null != default.null && columns.iter().all(|column| column.kind == FieldType::Text) {
             idle.push(format!(
                 "`csv.null` of source {name} changes nothing: in {format} it holds for columns that are not text"
@@ -414,7 +421,8 @@ fn column(reader: &mut Reader<'_>, named: &Named<'_>, decimal_comma_of_file: boo
         reader.refuse(fields.value_at("thousands"), mistake);
     }
     let format = format.map(|format| format.owned());
-    Some(ColumnSpec { name, kind, format, timezone, ambiguous, decimal_comma, thousands })
+    let null = fields.has("null").then(|| fields.texts(reader, "null").iter().map(Text::owned).collect());
+    Some(ColumnSpec { name, kind, format, timezone, ambiguous, decimal_comma, thousands, null })
 }
 
 /// Reads `series`, whose names are those of columns.
