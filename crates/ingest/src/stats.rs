@@ -64,6 +64,9 @@ pub struct LoadStats {
     /// Rows with more fields than their header, which are blank. In no run record.
     #[serde(skip)]
     pub extra_fields: Option<NotedRows>,
+    /// Comment lines with as many fields as their header, which were not read. In no run record.
+    #[serde(skip)]
+    pub comment_rows: Option<NotedRows>,
     /// Keys of JSON that are neither declared nor in the first records of their file, with the first place. In no run record.
     #[serde(skip)]
     pub new_keys: BTreeMap<String, FirstPlace>,
@@ -165,6 +168,7 @@ impl LoadStats {
         NotedRows::join(&mut self.changed_headers, other.changed_headers.clone());
         NotedRows::join(&mut self.bare_returns, other.bare_returns.clone());
         NotedRows::join(&mut self.extra_fields, other.extra_fields.clone());
+        NotedRows::join(&mut self.comment_rows, other.comment_rows.clone());
         for (key, place) in &other.new_keys {
             self.add_new_key(key, place.clone());
         }
@@ -212,6 +216,7 @@ impl LoadStats {
         NotedRows::join(&mut self.changed_headers, NotedRows::new(file, notes.changed_headers));
         NotedRows::join(&mut self.bare_returns, NotedRows::new(file, notes.bare_returns));
         NotedRows::join(&mut self.extra_fields, NotedRows::new(file, notes.extra_fields));
+        NotedRows::join(&mut self.comment_rows, NotedRows::new(file, notes.comment_rows));
         for (key, line) in &notes.new_keys {
             self.add_new_key(key, FirstPlace { file: file.to_owned(), line: *line });
         }

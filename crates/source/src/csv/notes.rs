@@ -41,6 +41,8 @@ impl TextNotes {
         self.changed_headers.join(later.changed_headers);
         self.bare_returns.join(later.bare_returns);
         self.extra_fields.join(later.extra_fields);
+        self.comments.join(later.comments);
+        self.comment_rows.join(later.comment_rows);
         self.epochs.add(&later.epochs);
         for (key, line) in &later.new_keys {
             self.new_keys.entry(key.clone()).or_insert(*line);
@@ -63,6 +65,10 @@ pub struct TextNotes {
     pub bare_returns: Counted,
     /// Rows with more fields than their header, which are blank and not read.
     pub extra_fields: Counted,
+    /// Comment lines below the header, which are not read.
+    pub comments: Counted,
+    /// Those of them with as many fields as the header: rows, perhaps, whose first value begins with the mark of comments.
+    pub comment_rows: Counted,
     /// Epoch times whose unit may be another one than declared.
     pub epochs: EpochNotes,
     /// Keys of JSON that are neither declared nor in the first records of the file, with their first lines.

@@ -85,6 +85,11 @@ impl CsvPlan {
     }
 }
 
+/// Whether a comment is of InfluxDB's annotated CSV: groups, types or defaults of the columns, each in a line with all fields.
+pub(crate) fn is_annotation(line: &[u8]) -> bool {
+    [&b"#group,"[..], b"#datatype,", b"#default,"].iter().any(|start| line.starts_with(start))
+}
+
 pub(super) struct Rows<'a> {
     plan: &'a CsvPlan,
     header: &'a CsvHeader,
@@ -203,8 +208,11 @@ impl<'a> Rows<'a> {
     /// One complete record, which may be blank or a comment.
     fn record(&mut self, start: usize, end: usize) {
         let record = self.plan.dialect.body(self.block.bytes.get(start..end).unwrap_or_default());
-        if record.is_empty() || self.plan.dialect.is_comment(record) {
+        if record.is_empty() {
             return;
+        }
+        if self.plan.dialect.is_comment(record) {
+            return self.note_comment(start, record);
         }
 
         if self.is_header(record) {
@@ -231,6 +239,19 @@ impl<'a> Rows<'a> {
             Err((column, reason)) => {
                 self.undo(self.starts.len());
                 self.reject(start, end, column, reason);
+            }
+        }
+    }
+
+    /// Notes a comment below the header, and whether it has the fields of a row.
+    fn note_comment(&mut self, start: usize, record: &[u8]) {
+        let line = self.line(start);
+        self.notes.comments.add(line);
+        let width = self.header.steps.len();
+        if width > 1 && !is_annotation(record) {
+            split(&self.plan.dialect, record, &mut self.spans, &mut self.scratch);
+            if self.spans.len() == width {
+                self.notes.comment_rows.add(line);
             }
         }
     }

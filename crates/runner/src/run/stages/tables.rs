@@ -665,6 +665,11 @@ fn reading_notes(loads: &[Pending]) -> Vec<String> {
                 "source {source}: rows with more fields than the header, which are empty and not read: {count} (first: {file}, line {line})"
             ));
         }
+        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.comment_rows.as_ref()) {
+            notes.push(format!(
+                "source {source}: lines with as many fields as the header that begin with the mark of `csv.comment`, and are not read: {count} (first: {file}, line {line})"
+            ));
+        }
         if let Some(NotedRows { count, file, line }) = noted(|stats| stats.bare_returns.as_ref()) {
             notes.push(format!(
                 "source {source}: records with a carriage return (CR) that ends no line and stays in its value: {count} (first: {file}, line {line})"
