@@ -109,7 +109,9 @@ pub enum SourceError {
     #[error("{path}: column {column:?} is named by the path: {reason}; declare another type, or rename the folder")]
     PathValue { path: String, column: String, reason: String },
     /// A declared column that the file has twice.
-    #[error("{path}: column {column:?} is there twice; rename one of them in the file")]
+    #[error(
+        "{path}: column {column:?} is there twice; rename one of them in the file, or declare the second as `{column}_2`"
+    )]
     DuplicateColumn { path: String, column: String },
     /// A column that the job declares twice.
     #[error("source {name}: column {column:?} is declared twice; remove one")]

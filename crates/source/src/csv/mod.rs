@@ -17,5 +17,5 @@ pub(crate) use both_paths::both_paths;
 pub(crate) use dialect::{Dialect, Scan, Seam, Span, is_separator_line, split};
 pub(crate) use later_header::{CsvHeader, LaterHeader, LaterHeaders};
 pub use notes::{Counted, TextNotes};
-pub(crate) use rows::{Block, CsvPlan, Parsed, parse};
-pub(crate) use unnamed::name_by_place;
+pub(crate) use rows::{Block, CsvPlan, Parsed, is_annotation, parse};
+pub(crate) use unnamed::{name_again, name_by_place, name_wanted_again};

@@ -1,4 +1,4 @@
-//! Columns without a name in the header, as programs leave the column of row labels.
+//! Columns without a name of their own in the header: programs leave that of row labels blank, and write one name twice.
 
 use crate::value::blanks::trimmed_text;
 
@@ -20,9 +20,49 @@ pub(crate) fn name_by_place(names: &mut [String]) -> Vec<usize> {
     unnamed
 }
 
+/// Names the columns whose name an earlier one has by their number among these: `v`, `v_2`. Returns the new names.
+pub(crate) fn name_again(names: &mut [String]) -> Vec<String> {
+    let mut renamed = Vec::new();
+    for place in 0..names.len() {
+        let (before, rest) = names.split_at(place);
+        let Some(name) = rest.first().filter(|name| !name.is_empty() && before.contains(name)) else { continue };
+        let free = (2..).map(|number| again(name, number)).find(|again| !names.contains(again));
+        if let (Some(free), Some(name)) = (free, names.get_mut(place)) {
+            name.clone_from(&free);
+            renamed.push(free);
+        }
+    }
+    renamed
+}
+
+/// As [`name_again`], where `is_wanted` says so of the new name: a file may have a name twice, if nobody reads the later one.
+pub(crate) fn name_wanted_again(names: &[String], is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut all = names.to_vec();
+    let renamed = name_again(&mut all);
+    for (name, written) in all.iter_mut().zip(names) {
+        if renamed.contains(name) && !is_wanted(name) {
+            name.clone_from(written);
+        }
+    }
+    all
+}
+
+fn again(name: &str, number: u32) -> String {
+    format!("{name}_{number}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn later_columns_of_one_name_have_a_number() {
+        let written = ["v", "v", "v_2", "v", ""].map(str::to_owned);
+        let mut names = written.clone();
+        assert_eq!(name_again(&mut names), ["v_3", "v_4"]);
+        assert_eq!(names, ["v", "v_3", "v_2", "v_4", ""]);
+        assert_eq!(name_wanted_again(&written, |name| name == "v_4"), ["v", "v", "v_2", "v_4", ""]);
+    }
 
     #[test]
     fn blank_names_are_those_of_places() {

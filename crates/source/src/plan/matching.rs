@@ -1,6 +1,7 @@
 //! Matches the columns of a file to the declared ones.
 
 use crate::column_diff::ColumnDiff;
+use crate::csv::name_wanted_again;
 use crate::error::{SourceError, nearest};
 use crate::plan::path_values::{PathColumn, path_columns};
 use crate::spec::{SchemaMode, SourceSpec};
@@ -25,7 +26,7 @@ impl Matched {
     }
 }
 
-/// Matches the columns of a header to the declared ones.
+/// Matches the columns of a header to the declared ones. The second column of one name is `NAME_2`, where that is declared.
 ///
 /// # Errors
 /// [`SourceError::MissingColumn`], [`SourceError::NoHeader`] and [`SourceError::DuplicateColumn`], where the mode of `spec` does not allow it;
@@ -36,6 +37,7 @@ pub(crate) fn match_columns(
     spec: &SourceSpec,
     columns: &[ColumnPlan],
 ) -> Result<Matched, SourceError> {
+    let header = &name_wanted_again(header, |name| columns.iter().any(|column| column.name == name))[..];
     let path_columns = path_columns(path, columns, |name| header.iter().any(|other| other == name))?;
     let mut matched = Matched { steps: vec![None; header.len()], ..Matched::default() };
 
