@@ -11,8 +11,8 @@ use crate::time::zone_names::ZoneName;
 pub enum FormatFault {
     /// An item that is not known, as it is written behind its `%`.
     #[error(
-        "%{0} is not read; use Y y q m b B d e a A H I p M S f 3f 6f 9f .f z Z s F T R, * for all that follows, or s, ms, \
-         us, ns for epoch numbers, or excel for its days"
+        "%{0} is not read; use Y y q m b B d e a A H I p M S f 3f 6f 9f .f z Z s F T R, ? where a time may end that is a \
+         midnight, * for all that follows, or s, ms, us, ns for epoch numbers, or excel for its days"
     )]
     Item(String),
     /// Something stands behind `%*`, which takes all that follows.
@@ -155,6 +155,8 @@ pub(super) enum Item {
     Separator,
     /// Seconds since the epoch, in UTC, which may be negative.
     Epoch,
+    /// Where the text may end: what follows is 0, so that a day alone is its midnight.
+    End,
     /// All that follows, at least one character: the end of an interval, say.
     Rest,
 }
@@ -223,6 +225,7 @@ fn add_item(item: &str, items: &mut Vec<Item>) -> Result<(), FormatFault> {
         "z" | ":z" => items.push(Item::Offset),
         "Z" => items.push(Item::ZoneName),
         "s" => items.push(Item::Epoch),
+        "?" => items.push(Item::End),
         "*" => items.push(Item::Rest),
         "F" => items.extend(compile("%Y-%m-%d")?),
         "T" => items.extend(compile("%H:%M:%S")?),
@@ -272,6 +275,9 @@ pub(super) enum WrittenOffset {
 pub(super) fn read(items: &[Item], text: &[u8]) -> Option<(Moment, bool)> {
     let mut reading = Reading { rest: text, civil: Civil::MIDNIGHT, cut: false, offset: None, epoch: None, half: None };
     for item in items {
+        if *item == Item::End && reading.rest.is_empty() {
+            break;
+        }
         reading.take(*item)?;
     }
     reading.finish()
@@ -348,6 +354,7 @@ impl Reading<'_> {
                 self.rest = after;
             }
             Item::Epoch => self.epoch = Some(self.seconds()?),
+            Item::End => {}
             Item::Rest if self.rest.is_empty() => return None,
             Item::Rest => self.rest = b"",
         }
