@@ -341,8 +341,12 @@ fn unusable_files_are_errors() {
         keyless.contains("a.csv: no column holds times, and of the columns `v`, `w` none tells the rows apart"),
         "{keyless}"
     );
+    let log =
+        b"May 13 00:00:00 h1 app[21]: took 96 ms, ok\nMay 13 00:00:02 h1 cron: run, ok\nMay 13 00:00:04 h1 x: y, ok\n";
+    assert!(refused("a.txt", log).contains("as in a log"));
     assert!(
-        refused("a.csv", b"ts,v,v\n2020-01-01,1,2\n2020-01-02,1,2\n").contains("a.csv: column \"v\" is there twice")
+        refused("a.txt", b"air,city=Gent temp=1.5 1704067200\nair,city=Gent temp=2.5 1704067201\n")
+            .contains("line protocol")
     );
     assert!(refused("a.csv.zip", b"no archive").contains("the ending says zip"));
     assert!(refused("a.csv", b"ts,v\n2020-01-01,Jos\xE9\n2020-01-02,x\n").contains("iconv"));

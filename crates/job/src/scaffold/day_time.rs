@@ -48,7 +48,10 @@ impl DayTime {
                 });
             }
             let has_any = micros.iter().any(Option::is_some);
-            has_any.then(|| Self { micros, sql: form.sql(name), has_fraction: form.has_fraction })
+            // `12:00a` has no M behind.
+            let has_m = text.iter().flatten().any(|value| value.contains(['m', 'M']));
+            let afternoon = if has_m { "[pP][^0-9a-zA-Z]*[mM]" } else { "[pP]" };
+            has_any.then(|| Self { micros, sql: form.sql(name, afternoon), has_fraction: form.has_fraction })
         })
     }
 
@@ -107,12 +110,12 @@ impl Form {
         (total <= SECONDS_OF_DAY * SECOND).then_some(total)
     }
 
-    /// SQL for [`DayTime::sql`] of the column `name`.
-    fn sql(self, name: &str) -> String {
+    /// SQL for [`DayTime::sql`] of the column `name`, whose hours from noon on match the pattern `afternoon`.
+    fn sql(self, name: &str, afternoon: &str) -> String {
         let name = identifier(name);
         if self.has_half {
             let hours = self.part(&name, 1);
-            let half = format!("case when regexp_like({name}, '[pP][^0-9a-zA-Z]*[mM]') then 12 else 0 end");
+            let half = format!("case when regexp_like({name}, '{afternoon}') then 12 else 0 end");
             let mut sql = format!("3600 * (cast({hours} as bigint) % 12 + {half})");
             for (number, size) in (2..=self.parts).zip(["60 * ", ""]) {
                 // A trailing AM or PM is not of the number.
@@ -135,10 +138,11 @@ impl Form {
     }
 }
 
-/// Splits AM or PM, also written `p. m.`, off a time of day, as the hours to add.
+/// Splits AM or PM, also written `p. m.` or `p`, off a time of day, as the hours to add.
 fn split_half(value: &str) -> Option<(&str, i64)> {
     let is_sign = |letter: char| letter == '.' || letter.is_whitespace();
-    let start = value.trim_end_matches(is_sign).strip_suffix(['m', 'M'])?.trim_end_matches(is_sign);
+    let start = value.trim_end_matches(is_sign);
+    let start = start.strip_suffix(['m', 'M']).unwrap_or(start).trim_end_matches(is_sign);
     let half = match start.chars().next_back()? {
         'a' | 'A' => 0,
         'p' | 'P' => 12,
@@ -184,6 +188,10 @@ mod tests {
         assert_eq!(micros(&["9:30:00.250", "9:30:01"]), Some(vec![hours(9.5) + 250_000, hours(9.5) + 1_000_000]));
         assert_eq!(micros(&["12:00 AM", "1:30 pm"]), Some(vec![0, hours(13.5)]));
         assert_eq!(micros(&["12:00 a. m.", "1:30\u{a0}p.\u{a0}m."]), Some(vec![0, hours(13.5)]));
+        assert_eq!(micros(&["12:00a", " 1:30p"]), Some(vec![0, hours(13.5)]));
+        let davis = DayTime::of_text("Time", &StringArray::from(vec!["12:00a"])).unwrap();
+        assert!(davis.sql.contains("'[pP]'"), "{}", davis.sql);
+        assert_eq!(micros(&["12:00m"]), None);
         assert_eq!(micros(&["18.00.00", "19.30.00"]), Some(vec![hours(18.0), hours(19.5)]));
         assert_eq!(micros(&["18.00.60"]), None);
         assert_eq!(micros(&["24:01"]), None);

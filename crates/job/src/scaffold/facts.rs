@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::compute::concat;
-use arrow::datatypes::{Date32Type, Int64Type, TimestampMicrosecondType, UInt64Type};
+use arrow::datatypes::{DataType, Date32Type, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 use arrow::row::{RowConverter, SortField};
 use tidetable_layout::FieldType;
 use tidetable_source::sample::Sample;
@@ -22,6 +22,10 @@ const NULL_NAMES: [&str; 3] = ["none", "unknown", "no-value"];
 /// Words in the names of columns of times of day.
 const CLOCKS: [&str; 12] =
     ["time", "clock", "hour", "hhmm", "hhmmss", "tod", "zeit", "uhrzeit", "hora", "heure", "ora", "tijd"];
+
+/// Names of columns of years, and the years of times in nanoseconds, which such a column may have.
+pub(crate) const YEAR_NAMES: [&str; 3] = ["year", "yr", "yyyy"];
+pub(crate) const YEARS: std::ops::Range<i64> = 1678..2262;
 
 /// Columns and rows of a sample, with what decisions about a layout need to know of them.
 #[derive(Debug)]
@@ -48,7 +52,7 @@ pub(crate) struct Column {
     pub is_nested: bool,
     /// Whether it is text with names of months; `whole` has their numbers.
     pub month_names: bool,
-    /// Whether it is text of a folder's name whose values are numbers, as in `month=04`; `whole` has them.
+    /// Whether it is text of a folder's name whose values are numbers, as in `month=04`, or years as 1990.0; `whole` has them.
     pub is_written_number: bool,
     /// For times of day, such as `13:45`, `1:45 PM` or 134500.
     pub clock: Option<DayTime>,
@@ -150,6 +154,11 @@ impl Column {
         self.nulls = array.logical_null_count();
         self.number_values(array);
         self.whole = whole_values(array, self.kind).unwrap_or_default();
+        if YEAR_NAMES.contains(&self.name.to_lowercase().as_str())
+            && let Some(years) = years_with_fraction(array)
+        {
+            (self.whole, self.is_written_number) = (years, true);
+        }
 
         if let Some(text) = array.as_string_opt::<i32>() {
             self.longest = text.iter().flatten().map(str::len).max().unwrap_or(0);
@@ -269,6 +278,15 @@ fn whole_values(array: &ArrayRef, kind: FieldType) -> Option<Vec<Option<i64>>> {
         FieldType::Date => array.as_primitive_opt::<Date32Type>()?.iter().map(|day| day.map(i64::from)).collect(),
         _ => return None,
     })
+}
+
+/// The years of a column of numbers with a fraction, all of which are whole.
+fn years_with_fraction(array: &ArrayRef) -> Option<Vec<Option<i64>>> {
+    let is_fraction = matches!(array.data_type(), DataType::Float64 | DataType::Decimal128(..));
+    let numbers = arrow::compute::cast(array, &DataType::Float64).ok().filter(|_| is_fraction)?;
+    let numbers = numbers.as_primitive_opt::<Float64Type>()?;
+    let are_years = numbers.iter().flatten().all(|year| year.fract() == 0.0 && YEARS.contains(&(year as i64)));
+    are_years.then(|| numbers.iter().map(|year| year.map(|year| year as i64)).collect())
 }
 
 /// The numbers of a text whose values are all one to four digits.

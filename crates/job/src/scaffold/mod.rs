@@ -20,6 +20,7 @@ pub(crate) mod notes;
 pub(crate) mod query;
 pub(crate) mod series;
 pub(crate) mod time;
+mod value_notes;
 pub(crate) mod write;
 
 use std::path::{Path, PathBuf};

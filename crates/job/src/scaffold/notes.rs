@@ -2,7 +2,7 @@
 //! for the terminal and for comments of the job file.
 
 use arrow::util::display::array_value_to_string;
-use chrono::{DateTime, SecondsFormat};
+use chrono::{DateTime, Days, NaiveDate, SecondsFormat};
 use tidetable_layout::FieldType;
 use tidetable_source::sample::{NearlyTyped, NullWords, Sample, SampleColumn, UnusualType, named_so};
 use tidetable_source::{ColumnSpec, Counted, Format, TextNotes, Unread};
@@ -11,11 +11,11 @@ use crate::scaffold::draft::Draft;
 use crate::scaffold::entity::{RowPair, copies, differing, keyless};
 use crate::scaffold::identifier::identifier;
 use crate::scaffold::time::repeated_local;
+use crate::scaffold::value_notes::{cut, value_notes};
 use crate::several;
 
 /// Most files that notes name as unlike the others.
 const UNLIKE: usize = 5;
-const LONGEST_VALUE: usize = 40;
 /// Words in the names of columns of times of day.
 const TIMES_OF_DAY: [&str; 9] = ["time", "clock", "hour", "hours", "zeit", "uhrzeit", "hora", "heure", "tod"];
 const SHOWN: usize = 4;
@@ -35,7 +35,7 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
         notes.push(format!("{} are not stored: {} says the same.", names.join(", "), time.name));
     }
     for (found, column) in sample.columns.iter().zip(&sample.spec.columns) {
-        notes.extend(column_notes(draft, found, column));
+        notes.extend(column_notes(found, column));
     }
     if let Some(keyless) = keyless(facts, draft.key) {
         let rows = if keyless.count == 1 { "1 row is".to_owned() } else { format!("{} rows are", keyless.count) };
@@ -177,6 +177,7 @@ fn reject_notes(sample: &Sample) -> Vec<String> {
 fn text_notes(notes: &TextNotes) -> Vec<String> {
     let TextNotes { several_lines, most_lines, repeated_headers, changed_headers, bare_returns, extra_fields, .. } =
         notes;
+    let TextNotes { comments, comment_rows, .. } = notes;
     let mut notes = Vec::new();
     if several_lines.count > 0 {
         let Counted { count, first_line } = several_lines;
@@ -201,6 +202,14 @@ fn text_notes(notes: &TextNotes) -> Vec<String> {
             "Rows with more fields than the header, which are empty and not read: {count} (first: line {first_line})."
         ));
     }
+    if comments.count > 0 {
+        let Counted { count, first_line } = comments;
+        let rows = match comment_rows.count {
+            0 => String::new(),
+            rows => format!("; {rows} have as many fields as the header (first: line {})", comment_rows.first_line),
+        };
+        notes.push(format!("Comment lines below the header, not read: {count} (first: line {first_line}){rows}."));
+    }
     if bare_returns.count > 0 {
         let Counted { count, first_line } = bare_returns;
         notes.push(format!(
@@ -216,7 +225,19 @@ fn header_notes(sample: &Sample) -> Vec<String> {
     if !sample.left_out.is_empty() {
         notes.push(format!("Not read: {}.", sample.left_out.join(", ")));
     }
-    if !sample.spec.csv.header {
+    if !sample.doubled.is_empty() {
+        notes.push(format!(
+            "Columns of one name in the file, the later ones with their number behind: {}.",
+            sample.doubled.join(", ")
+        ));
+    }
+    let is_by_place = !sample.spec.csv.header;
+    if is_by_place && sample.unnamed.is_empty() {
+        notes.push(
+            "The header has more fields than the rows, so it is left out (`csv.skip`), and columns are read by their place."
+                .to_owned(),
+        );
+    } else if is_by_place {
         notes.push(
             "The first line holds values, so the files have no header, and columns are called by their place \
              (`csv.header`): rename them here, in this order."
@@ -285,7 +306,7 @@ fn is_clock(column: &ColumnSpec) -> bool {
 }
 
 /// What is unusual about the values of a column.
-fn column_notes(draft: &Draft<'_>, found: &SampleColumn, column: &ColumnSpec) -> Vec<String> {
+fn column_notes(found: &SampleColumn, column: &ColumnSpec) -> Vec<String> {
     let name = &column.name;
     let mut notes = Vec::new();
     if let Some(NullWords { values, count, words }) = &found.words {
@@ -330,13 +351,7 @@ fn column_notes(draft: &Draft<'_>, found: &SampleColumn, column: &ColumnSpec) ->
         notes.push(format!("{name}: '{}' and '{}' are one number, so it is read as text.", cut(one), cut(other)));
     }
 
-    if let Some(value) = &found.ambiguous_comma {
-        let (as_read, otherwise) = match column.thousands {
-            Some(_) => ("separates thousands", "`decimal = \",\"` reads a fraction"),
-            None => ("precedes a fraction", "`thousands = \",\"` reads thousands"),
-        };
-        notes.push(format!("{name}: the comma of '{}' {as_read}; {otherwise}.", cut(value)));
-    }
+    notes.extend(value_notes(found, column));
     if let (Some(also), Some(format)) = (&found.also, &column.format) {
         let first = found.first.as_deref().unwrap_or_default();
         notes.push(format!(
@@ -345,19 +360,21 @@ fn column_notes(draft: &Draft<'_>, found: &SampleColumn, column: &ColumnSpec) ->
             cut(first)
         ));
     }
-    if column.format.as_deref() == Some("excel") && draft.zone.is_none() {
-        notes.push(format!("{name}: read as the days of a spreadsheet since 1899-12-30."));
+    if column.format.as_deref() == Some("excel") {
+        let example = found.first.as_deref().and_then(|first| Some((first, spreadsheet_day(first)?)));
+        let example = example.map_or(String::new(), |(first, day)| format!(" ('{}' is {day})", cut(first)));
+        notes.push(format!(
+            "{name}: read as the days of a spreadsheet since 1899-12-30{example}; declare it float64 if it counts something \
+             else."
+        ));
     }
     notes
 }
 
-/// The start of a value, on one line.
-fn cut(value: &str) -> String {
-    let nulls = value.matches('\0').count();
-    if nulls > 0 {
-        return format!("{nulls} NUL bytes and {}", cut(&value.replace('\0', "")));
-    }
-    value.chars().take(LONGEST_VALUE).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+/// The day of a number of days since 1899-12-30, without the time of day.
+fn spreadsheet_day(written: &str) -> Option<NaiveDate> {
+    let whole = written.split(['.', ',']).next()?.parse().ok()?;
+    NaiveDate::from_ymd_opt(1899, 12, 30)?.checked_add_days(Days::new(whole))
 }
 
 /// A note on rows that would replace earlier ones, with the first as an example.

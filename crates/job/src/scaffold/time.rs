@@ -7,7 +7,7 @@ use tidetable_layout::time::{DAY, LocalOffset, SECOND};
 use tidetable_source::sample::Sample;
 
 use crate::scaffold::day_time::DayTime;
-use crate::scaffold::facts::{Column, Facts, MONTHS};
+use crate::scaffold::facts::{Column, Facts, MONTHS, YEAR_NAMES, YEARS};
 use crate::scaffold::identifier::identifier;
 
 /// The event time of each row of a sample, and how a job derives it.
@@ -61,9 +61,6 @@ impl EventTime {
 
 /// The constant time of rows without one.
 const NO_TIME: &str = "to_timestamp_seconds(0)";
-
-/// Numbers that are probably years, and whose times fit into nanoseconds.
-const YEARS: std::ops::Range<i64> = 1678..2262;
 
 /// Names that are most likely the event time.
 const FIRST: [&str; 8] = ["ts", "timestamp", "time", "datetime", "event", "utc", "recorded", "observed"];
@@ -230,7 +227,7 @@ fn whole_at(column: &Column, row: usize) -> Option<i64> {
 
 /// Columns named year, month and day, possibly hour, minute and second; or a year with or without a month.
 fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
-    let (year_at, year) = named(facts, &["year", "yr", "yyyy"], YEARS)?;
+    let (year_at, year) = named(facts, &YEAR_NAMES, YEARS)?;
     let month = named(facts, &["month", "mon", "mo", "mm"], 1..13);
     let quarter = named(facts, &["quarter", "qtr", "qu"], 1..5).filter(|_| month.is_none());
     let day = named(facts, &["day", "dy", "dd", "mday"], 1..32).filter(|_| month.is_some());

@@ -21,6 +21,17 @@ pub enum SampleError {
     /// No delimiter that is tried separates columns.
     #[error("{path}: the first line has one column only; separate columns by a comma, semicolon, tab or `|`")]
     OneColumn { path: String },
+    /// Points in InfluxDB's line protocol.
+    #[error(
+        "{path}: it holds points in InfluxDB's line protocol, which is not read; export them as CSV, as in: influx query --raw"
+    )]
+    LineProtocol { path: String },
+    /// Lines of one form without a header, none of whose values is a time or a number.
+    #[error(
+        "{path}: the first line has the form of the others, and no column holds times or numbers, as in a log; make a table \
+         of it first, with a header and a delimiter between the time and the values"
+    )]
+    Log { path: String },
     /// The text has another encoding than UTF-8.
     #[error(
         "{path}, line {line}: not UTF-8; convert the file first, as in: {}",

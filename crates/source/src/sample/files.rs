@@ -51,6 +51,12 @@ pub(super) struct Declared {
     pub path_columns: Vec<String>,
     /// Columns without a name, which are called by their place.
     pub unnamed: Vec<String>,
+    /// Columns whose name is that of an earlier one with a number behind.
+    pub doubled: Vec<String>,
+    /// Whether the first line is a row, as the others begin like it.
+    pub is_row: bool,
+    /// Lines before the header; `None` if they differ among files.
+    pub before: Option<u64>,
     /// Columns whose type no job file has, by name.
     pub unusual: Vec<(String, UnusualType)>,
 }
@@ -66,7 +72,9 @@ pub(super) struct Kin {
 impl Declared {
     /// The declaration of a file without notes on its encoding, its path and its names.
     pub fn new(spec: SourceSpec, left_out: Vec<String>) -> Self {
-        Self { spec, left_out, encoding: "latin1", path_columns: Vec::new(), unnamed: Vec::new(), unusual: Vec::new() }
+        let [path_columns, unnamed, doubled] = [Vec::new(), Vec::new(), Vec::new()];
+        let (encoding, before, is_row, unusual) = ("latin1", None, false, Vec::new());
+        Self { spec, left_out, encoding, path_columns, unnamed, doubled, before, is_row, unusual }
     }
 
     /// The declaration of a file that has columns with their types.
@@ -199,6 +207,12 @@ fn merge(declared: &mut Declared, other: &Declared, path: &str, files: &mut Samp
         }
     }
     declared.unnamed.retain(|name| other.unnamed.contains(name));
+    declared.before = declared.before.filter(|_| declared.before == other.before);
+    for name in &other.doubled {
+        if !declared.doubled.contains(name) {
+            declared.doubled.push(name.clone());
+        }
+    }
 }
 
 /// The type that holds the values of both.
@@ -284,6 +298,13 @@ mod tests {
         assert_eq!(found.files.sampled, ["in/1.csv", "in/2.csv"]);
         assert_eq!(found.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 6);
         assert_eq!(kind(&found, "column_1"), FieldType::Timestamp);
+    }
+
+    #[test]
+    fn one_file_without_a_header_leaves_the_others_theirs() {
+        let rows: String = (0..9).map(|at| format!("2021-04-01T00:0{at}:00Z,a,{at}\n")).collect();
+        let found = sample(&[("in/1.csv", &format!("ts,host,v\n{rows}")), ("in/2.csv", &rows)]).unwrap();
+        assert!(found.spec.csv.header && found.files.unlike[0].why.contains("it has no header"));
     }
 
     #[test]

@@ -34,7 +34,7 @@ const COARSE: [&str; 15] = [
     "%Y-%m", "%Y/%m", "%m/%Y", "%m-%Y", "%b %Y", "%b-%Y", "%b-%y", "%b %y", "%Y %b", "%Y-%b", "%YM%m", "%YQ%q",
     "%Y-Q%q", "%Y Q%q", "Q%q %Y",
 ];
-const CLOCKS: [&str; 14] = [
+const CLOCKS: [&str; 15] = [
     "%H:%M:%S",
     "%H:%M:%S%.3f",
     "%H:%M:%S%.f",
@@ -49,6 +49,7 @@ const CLOCKS: [&str; 14] = [
     "%H:%M:%S:%3f",
     "%I:%M:%S%p",
     "%Hh%M",
+    "%I:%M:%S%.f %p",
 ];
 const BETWEEN: [&str; 5] = [" ", "T", ":", ", ", "_"];
 /// Suffixes, and whether each is an offset.

@@ -51,7 +51,8 @@ pub(super) fn infer(
         .or(number)
         .or(flag)
         .or_else(|| times::of_text(name, column, &csv, zone))
-        .or_else(|| times::of_intervals(name, column, &csv, zone));
+        .or_else(|| times::of_intervals(name, column, &csv, zone))
+        .or_else(|| times::of_days_and_times(name, column, &csv, zone));
     let Some(found) = found else { return Candidate { apart, ..text } };
 
     let is_time = matches!(found.spec.kind, FieldType::Timestamp | FieldType::Date);

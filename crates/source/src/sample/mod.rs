@@ -30,24 +30,28 @@ use tidetable_layout::FieldType;
 
 use crate::blocks::{AvroBlocks, IpcMessages};
 use crate::columnar::{Lists, columns};
-use crate::csv::{TextNotes, name_by_place};
+use crate::csv::{TextNotes, name_again, name_by_place};
 use crate::decompress::PlainContent;
 use crate::error::SourceError;
 use crate::format::Format;
 use crate::plan::path_values;
 use crate::reject::RejectReason;
-use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
+use crate::spec::{ColumnSpec, CsvOptions, SourceSpec, Thousands};
 use crate::storage::{InputFile, Storage};
 use crate::value::blanks::trimmed_text;
+use crate::value::notation::Notation;
 
 pub use error::SampleError;
 pub use files::{SampledFiles, UnlikeFile};
 pub use footer::UnusualType;
+pub use numbers::missing::{FarNumber, FarNumbers};
 pub use times::named_so;
+pub use words::KeptMarker;
 
 use candidate::Candidate;
 use files::{Declared, Kin};
-use odd::{Inferred, SampledRow, decimal_comma};
+use numbers::notation::{self, Marks};
+use odd::{Inferred, SampledRow};
 use pass::{Pass, take_unreadable};
 use words::Words;
 
@@ -65,6 +69,8 @@ pub struct Sample {
     pub left_out: Vec<String>,
     /// Declared columns that have no name in the file, and are called by their place.
     pub unnamed: Vec<String>,
+    /// Declared columns whose name in the file is that of an earlier one: `v_2` is the second `v`.
+    pub doubled: Vec<String>,
     /// The sampled rows that are accepted, in the declared types.
     pub batches: Vec<RecordBatch>,
     /// How many of the sampled rows will be rejected.
@@ -106,8 +112,18 @@ pub struct SampleColumn {
     pub apart: Option<(String, String)>,
     /// Of text that is numbers with a unit: the unit.
     pub unit: Option<String>,
-    /// Whether its commas could be the other separator too, and the first value with one.
-    pub ambiguous_comma: Option<String>,
+    /// The first value whose comma or point could be the other separator too.
+    pub ambiguous_separator: Option<String>,
+    /// The first number with a decimal comma, where commas separate the columns too.
+    pub decimal_comma: Option<String>,
+    /// Of text that looks like codes with a flag behind a comma, such as `+0081,5`: the first value.
+    pub flagged: Option<String>,
+    /// Numbers that may stand for missing ones, such as -999.
+    pub far: Option<FarNumbers>,
+    /// Of text: the null marker of another column that is one of its values.
+    pub kept_marker: Option<KeptMarker>,
+    /// Days without a time of day among times, which are read as midnights.
+    pub midnights: Option<OddValues>,
     /// The first value that is not empty, for messages.
     pub first: Option<String>,
     /// Its type in the file, where no job file has it.
@@ -167,12 +183,19 @@ impl Storage {
     /// As [`Self::sample_files`], of CSV with a header or without one. A header that holds values is none.
     fn sample_below(&self, header: bool, inputs: &[InputFile], zone: Option<Tz>) -> Result<Sample, SampleError> {
         let Kin { declared, read, mut files } = self.kin(header, inputs, zone)?;
-        let Declared { mut spec, mut left_out, encoding, path_columns, mut unnamed, unusual } = declared;
+        let Declared { mut spec, mut left_out, encoding, path_columns, mut unnamed, doubled, before, is_row, unusual } =
+            declared;
         let path = spec.files.first().cloned().unwrap_or_default();
         let is_text = spec.format.is_none_or(Format::is_text);
         let has_header = spec.format.is_none_or(|format| format == Format::Csv) && spec.csv.header;
 
         let mut written = self.pass_of_headers(&mut spec, &read)?;
+        if rows_look_like_comments(&written)
+            && let Some(lines) = before
+        {
+            (spec.csv.comment, spec.csv.skip) = (None, lines);
+            written = self.pass_of_headers(&mut spec, &read)?;
+        }
         while let Some(column) = take_unreadable(&mut spec, &written) {
             left_out.push(format!("{column} (bytes that are not UTF-8)"));
             written = self.pass(&spec, &read)?;
@@ -206,8 +229,12 @@ impl Storage {
                 *found = SampleColumn::default();
             }
         }
-        if has_header && kinds::header_is_data(&spec) {
+        if has_header && (is_row || kinds::header_is_data(&spec)) {
             return self.sample_below(false, inputs, zone);
+        }
+        let are_texts = spec.columns.iter().all(|column| column.kind == FieldType::Text);
+        if is_text && !spec.csv.header && are_texts && !unnamed.is_empty() {
+            return Err(SampleError::Log { path });
         }
 
         let line = written.origins.first().map_or(0, |origin| origin.line(0));
@@ -233,6 +260,7 @@ impl Storage {
             columns,
             left_out,
             unnamed,
+            doubled,
             batches,
             rejected,
             more_lines,
@@ -251,11 +279,11 @@ impl Storage {
     /// If the file cannot be read, or has other lines than those of one table.
     pub fn csv_dialect(&self, path: &Path, delimiter: Option<u8>) -> Result<CsvOptions, SampleError> {
         let input = InputFile::local(path, Format::Csv)?;
-        let (mut csv, names) = match head::read(&input.path, self.raw(&input)?, delimiter) {
-            Ok(head) => (head.csv, head.names),
+        let (mut csv, names, before) = match head::read(&input.path, self.raw(&input)?, delimiter) {
+            Ok(head) => (head.csv, head.names, head.before),
             Err(SampleError::OneColumn { .. }) => {
                 let csv = CsvOptions { delimiter: delimiter.unwrap_or(b','), ..CsvOptions::default() };
-                (csv, vec![first_line(path)?])
+                (csv, vec![first_line(path)?], 0)
             }
             Err(SampleError::Empty { .. }) => return Ok(CsvOptions::default()),
             Err(error) => return Err(error),
@@ -271,6 +299,11 @@ impl Storage {
         let mut spec = declaration(&input, csv, names);
         let mut rows = Pass::default();
         self.pass_file(&spec, &input, DIALECT_SHARE, &mut rows)?;
+        if rows_look_like_comments(&rows) {
+            (spec.csv.comment, spec.csv.skip) = (None, before);
+            rows = Pass::default();
+            self.pass_file(&spec, &input, DIALECT_SHARE, &mut rows)?;
+        }
         spec.csv.header = match rows.rows {
             0 => !are_numbers,
             _ => {
@@ -325,22 +358,22 @@ impl Storage {
             self.open(&spec, input)?;
         }
 
-        spec.csv.header = header;
-        if let Some(column) = twice(&head.names).filter(|_| header) {
-            if !column.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-')) {
-                let (path, column) = (input.path.clone(), column.clone());
-                return Err(SourceError::DuplicateColumn { path, column }.into());
+        let mut names = head.names;
+        // Names above rows with fewer fields are those of columns by place.
+        if spec.csv.header {
+            let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit() || b".-".contains(&byte));
+            spec.csv.header = header && !twice(&names).is_some_and(is_number);
+            if !spec.csv.header {
+                names.iter_mut().for_each(String::clear);
             }
-            spec.csv.header = false;
         }
 
-        let mut names = head.names;
-        if !spec.csv.header {
-            names.iter_mut().for_each(String::clear);
-        }
         let unnamed = name_by_place(&mut names).into_iter().filter_map(|place| names.get(place).cloned()).collect();
+        let doubled = name_again(&mut names);
         spec.columns = text_columns(names);
-        Ok(Declared { encoding: head.encoding, unnamed, ..Declared::new(spec, Vec::new()) })
+        let declared = Declared::new(spec, Vec::new());
+        let (encoding, is_row, before) = (head.encoding, head.is_row, Some(head.before));
+        Ok(Declared { encoding, unnamed, doubled, before, is_row, ..declared })
     }
 
     fn schema_of_blocks(&self, input: &InputFile) -> Result<SchemaRef, SourceError> {
@@ -377,6 +410,11 @@ fn twice(names: &[String]) -> Option<&String> {
     names.iter().filter(|name| !trimmed_text(name).is_empty()).find(|name| !seen.insert(name.as_str()))
 }
 
+/// Whether lines that begin with the mark of comments have the fields of rows: then they are rows.
+fn rows_look_like_comments(pass: &Pass) -> bool {
+    pass.notes.comment_rows.count > 0
+}
+
 /// Checks that the sample suffices. `encoding` is what the file has if it is not UTF-8.
 fn enough(path: &str, pass: &Pass, encoding: &'static str) -> Result<(), SampleError> {
     let path = path.to_owned();
@@ -402,38 +440,57 @@ fn enough(path: &str, pass: &Pass, encoding: &'static str) -> Result<(), SampleE
 /// Infers the types of CSV columns that were read as text.
 fn refine_text(spec: &mut SourceSpec, pass: &Pass, zone: Option<Tz>) -> Vec<SampleColumn> {
     let texts: Vec<Vec<&StringArray>> = (0..spec.columns.len()).map(|at| texts(&pass.batches, at)).collect();
+    let is_csv = spec.format.is_none_or(|format| format == Format::Csv);
+    // JSON has points in its numbers, whatever its texts have.
+    let marks = if is_csv { odd::marks(&texts, spec.csv.delimiter == b',') } else { Marks::default() };
     if spec.csv.delimiter != b',' {
-        spec.csv.decimal_comma = decimal_comma(&texts);
+        spec.csv.decimal_comma = odd::decimal_comma(&texts, marks);
     }
 
     let mut inferred = Vec::with_capacity(texts.len());
     for (column, values) in spec.columns.iter().zip(&texts) {
-        inferred.push(odd::infer_most(&column.name, values, &spec.csv, zone));
+        inferred.push(odd::infer_most(&column.name, values, &spec.csv, marks, zone));
     }
     keep_words_of_text(spec, &mut inferred, &texts);
 
-    let mut markers = BTreeSet::from([String::new()]);
+    let markers: Vec<BTreeSet<String>> = inferred.iter().map(|inferred| inferred.found.markers.clone()).collect();
     let mut columns = Vec::with_capacity(texts.len());
     for ((column, inferred), values) in spec.columns.iter_mut().zip(inferred).zip(&texts) {
-        markers.extend(inferred.found.markers.iter().cloned());
-        columns.push(findings(column, inferred, values, pass));
+        columns.push(findings(column, inferred, values, pass, marks));
     }
-    spec.csv.null = markers.into_iter().collect();
+    let kept = words::declare_markers(spec, &markers, &texts);
+    for (found, kept) in columns.iter_mut().zip(kept) {
+        found.kept_marker = kept;
+    }
     columns
 }
 
 /// Declares a column of text as it was inferred, and says what its `values` show besides.
-fn findings(column: &mut ColumnSpec, inferred: Inferred, values: &[&StringArray], pass: &Pass) -> SampleColumn {
-    let Inferred { found, odd, words, nearly, stray, notation, count } = inferred;
+fn findings(
+    column: &mut ColumnSpec,
+    inferred: Inferred,
+    values: &[&StringArray],
+    pass: &Pass,
+    marks: Marks,
+) -> SampleColumn {
+    let Inferred { found, odd, words, nearly, stray, notation, flagged, count } = inferred;
     let mut there = candidate::values(values).filter(|value| !value.is_empty());
     let unit = if found.spec.kind == FieldType::Text { numbers::unit::unit_of(there.clone()) } else { None };
     let is_number =
         !matches!(found.spec.kind, FieldType::Text | FieldType::Bool | FieldType::Timestamp | FieldType::Date);
-    let comma = there.clone().find(|value| is_number && notation.also.is_some() && value.contains(','));
+    let notation::Found { notation, also } = notation;
+    let by_point = |notation: &Notation| notation.thousands == Some(Thousands::Point);
+    let separator = if by_point(&notation) || also.as_ref().is_some_and(by_point) { '.' } else { ',' };
+    let separated = there.clone().find(|value| is_number && also.is_some() && value.contains(separator));
+    let splits_at_commas = is_number && marks.commas_separate && notation.point == b',';
+    let with_comma = there.clone().find(|value| splits_at_commas && also.is_none() && value.contains(','));
+    let numbers = there.clone().filter(|value| !found.markers.contains(*value));
+    let far = if is_number { numbers::missing::far_numbers(numbers, notation) } else { None };
     let nearly = nearly.and_then(|nearly| {
         let odd = odd_values(&nearly.odd, values, pass)?;
         Some(NearlyTyped { is_time: nearly.is_time, values: count as u64, odd })
     });
+    let midnights = midnights(&found, values, pass);
 
     SampleColumn {
         unit,
@@ -441,10 +498,26 @@ fn findings(column: &mut ColumnSpec, inferred: Inferred, values: &[&StringArray]
         stray: odd_values(&stray, values, pass),
         words: words.map(|words| null_words(&words, count)),
         nearly,
-        ambiguous_comma: comma.map(str::to_owned),
+        ambiguous_separator: separated.map(str::to_owned),
+        decimal_comma: with_comma.map(str::to_owned),
+        flagged,
+        far,
+        midnights,
         first: there.next().map(str::to_owned),
         ..settle(column, found)
     }
+}
+
+/// The days without a time of day among times whose format allows them.
+fn midnights(found: &Candidate, values: &[&StringArray], pass: &Pass) -> Option<OddValues> {
+    found.spec.format.as_deref().filter(|format| format.contains(times::OR_MIDNIGHT))?;
+    let mut days = Vec::new();
+    for (batch, array) in values.iter().enumerate() {
+        let rows = array.iter().enumerate();
+        let are_days = rows.filter(|(_, value)| value.is_some_and(|value| times::is_day_alone(trimmed_text(value))));
+        days.extend(are_days.map(|(row, _)| SampledRow { batch, row }));
+    }
+    odd_values(&days, values, pass)
 }
 
 /// The values of these rows, of which there may be none.

@@ -8,10 +8,11 @@ use tidetable_layout::FieldType;
 
 use crate::sample::candidate::{Candidate, values};
 use crate::sample::kinds::{MARKERS, infer};
+use crate::sample::numbers::notation::Marks;
 use crate::sample::numbers::{forms, notation};
 use crate::sample::times;
 use crate::sample::words::{self, Words, is_name};
-use crate::spec::CsvOptions;
+use crate::spec::{ColumnSpec, CsvOptions, Thousands};
 use crate::value::blanks::trimmed_text;
 use crate::value::notation::Notation;
 
@@ -19,6 +20,8 @@ use crate::value::notation::Notation;
 const ODD_SHARE: u64 = 1000;
 /// Fewest values of which one may be odd.
 const ENOUGH: u64 = 100;
+/// Values of a column that show how numbers of the file are written.
+const MARKED: usize = 10_000;
 /// Fewest values of a column, and one odd value in so many, that make text nearly numbers or times.
 const NEARLY_LEAST: usize = 10;
 const NEARLY_SHARE: usize = 5;
@@ -77,8 +80,17 @@ pub(super) struct Inferred {
     pub stray: Vec<SampledRow>,
     /// How its numbers are written, and how they might be.
     pub notation: notation::Found,
+    /// The first value, if they are text because they look like a code and a flag.
+    pub flagged: Option<String>,
     /// How many values are neither empty nor markers.
     pub count: usize,
+}
+
+impl Inferred {
+    fn new(found: Candidate, notation: notation::Found, count: usize) -> Self {
+        let (odd, words, nearly, stray) = (Vec::new(), None, None, Vec::new());
+        Self { found, odd, words, nearly, stray, notation, flagged: None, count }
+    }
 }
 
 /// Text of which most values are numbers or times.
@@ -88,22 +100,26 @@ pub(super) struct Nearly {
 }
 
 /// The type of a column, and the values that do not fit it.
-pub(super) fn infer_most(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Option<Tz>) -> Inferred {
+pub(super) fn infer_most(
+    name: &str,
+    column: &[&StringArray],
+    csv: &CsvOptions,
+    marks: Marks,
+    zone: Option<Tz>,
+) -> Inferred {
     let there = There::of(column);
     let texts = &there.texts;
-    let notation = notation::of_values(texts, csv);
+    let notation = notation::of_values(texts, csv, marks);
+    let splits_at_commas = marks.commas_separate && notation.notation.point == b',' && notation.also.is_none();
+    if splits_at_commas && let Some(first) = notation::first_with_flag(texts) {
+        let found = Candidate::plain(ColumnSpec::new(name, FieldType::Text));
+        return Inferred { flagged: Some(first.to_owned()), ..Inferred::new(found, notation, texts.len()) };
+    }
+
     let strict = infer(name, column, csv, notation.notation, zone);
     let is_text = strict.spec.kind == FieldType::Text;
     let maybe_time = strict.spec.kind == FieldType::Int64 && times::named_so(name);
-    let inferred = Inferred {
-        found: strict,
-        odd: Vec::new(),
-        words: None,
-        nearly: None,
-        stray: Vec::new(),
-        notation,
-        count: texts.len(),
-    };
+    let inferred = Inferred::new(strict, notation, texts.len());
     if !is_text && !maybe_time {
         return inferred;
     }
@@ -178,23 +194,46 @@ fn with_words(
     })
 }
 
-/// Whether `,` is the decimal separator: some numbers have a comma, and none has a point.
-pub(super) fn decimal_comma(columns: &[Vec<&StringArray>]) -> bool {
+/// What the numbers of text columns show of their separators. Groups of three digits alone show nothing.
+pub(super) fn marks(columns: &[Vec<&StringArray>], commas_separate: bool) -> Marks {
+    let mut marks = Marks { commas_separate, ..Marks::default() };
+    for column in columns {
+        marks.decimal_comma |= are_certain_fractions(column, b',', Thousands::Point);
+        marks.decimal_point |= are_certain_fractions(column, b'.', Thousands::Comma);
+    }
+    marks
+}
+
+/// Whether `,` is the decimal separator: some numbers have a comma, and none certainly has a point.
+pub(super) fn decimal_comma(columns: &[Vec<&StringArray>], marks: Marks) -> bool {
+    let has_points = || columns.iter().any(|column| has_fractions(column, b'.'));
     columns.iter().any(|column| has_fractions(column, b','))
-        && !columns.iter().any(|column| has_fractions(column, b'.'))
+        && !marks.decimal_point
+        && (marks.decimal_comma || !has_points())
 }
 
 /// Whether a column is numbers with `point` before their fraction, but for a few odd values.
 fn has_fractions(column: &[&StringArray], point: u8) -> bool {
     let notation = Notation { point, thousands: None, unicode_minus: true };
-    let there = most_numbers(column, notation);
-    let kind = forms::forms(there.iter().copied(), notation).and_then(|forms| forms.kind());
-    !there.is_empty() && matches!(kind, Some(FieldType::Float64 | FieldType::Decimal { .. }))
+    are_fractions(&most_numbers(column, notation, usize::MAX), notation)
 }
 
-/// The values of numbers of a column but for a few odd ones.
-fn most_numbers<'a>(column: &'a [&StringArray], notation: Notation) -> Vec<&'a str> {
-    let mut there: Vec<&str> = values(column).filter(|value| is_there(value)).collect();
+/// As [`has_fractions`], of the first numbers, which may have separators of thousands, and of which not all are groups of three digits
+/// with `point` between them.
+fn are_certain_fractions(column: &[&StringArray], point: u8, thousands: Thousands) -> bool {
+    let notation = Notation { point, thousands: Some(thousands), unicode_minus: true };
+    let numbers = most_numbers(column, notation, MARKED);
+    are_fractions(&numbers, notation) && !notation::are_grouped(&numbers, point)
+}
+
+fn are_fractions(numbers: &[&str], notation: Notation) -> bool {
+    let kind = forms::forms(numbers.iter().copied(), notation).and_then(|forms| forms.kind());
+    !numbers.is_empty() && matches!(kind, Some(FieldType::Float64 | FieldType::Decimal { .. }))
+}
+
+/// The first `most` values of numbers of a column but for a few odd ones.
+fn most_numbers<'a>(column: &'a [&StringArray], notation: Notation, most: usize) -> Vec<&'a str> {
+    let mut there: Vec<&str> = values(column).filter(|value| is_there(value)).take(most).collect();
     let odd = forms::odd(&there, notation, tolerated(there.len() as u64) as usize);
     for at in odd.unwrap_or_default().into_iter().rev() {
         there.remove(at);

@@ -23,6 +23,14 @@ const WORDS: [&str; 17] = [
 /// Names of time columns, whole or between other signs.
 const NAMES: [&str; 11] = ["ts", "t", "dt", "at", "unix", "datum", "hora", "heure", "ora", "tijd", "czas"];
 
+/// The item of a format at which a time may end: it is the midnight of its day.
+pub(super) const OR_MIDNIGHT: &str = "%?";
+
+/// Names, as a whole, of columns that may hold the days of a spreadsheet though they do not say so.
+const PLAIN_NAMES: [&str; 8] = ["time", "zeit", "hora", "heure", "ora", "tijd", "czas", "when"];
+/// Days of a spreadsheet of the years 1990 to 2040.
+const LIKELY_SPREADSHEET_DAYS: std::ops::Range<i64> = 32_874..51_502;
+
 /// Epoch units, with the range of numbers for times from 1990 to 2100.
 const EPOCHS: [(&str, i64, i64); 4] = [
     ("s", 631_152_000, 4_102_444_800),
@@ -99,9 +107,11 @@ pub(super) fn of_ranges(name: &str, ranges: &[(i64, i64)]) -> Option<Candidate> 
     let least = ranges.iter().map(|(least, _)| *least).min()?;
     let most = ranges.iter().map(|(_, most)| *most).max()?;
     let lower = name.to_lowercase();
-    let is_spreadsheet = SPREADSHEET.iter().any(|word| lower.contains(word))
-        && SPREADSHEET_DAYS.contains(&least)
-        && SPREADSHEET_DAYS.contains(&most);
+    let are_likely = LIKELY_SPREADSHEET_DAYS.contains(&least) && LIKELY_SPREADSHEET_DAYS.contains(&most);
+    let is_spreadsheet = PLAIN_NAMES.contains(&trimmed_text(&lower)) && are_likely
+        || SPREADSHEET.iter().any(|word| lower.contains(word))
+            && SPREADSHEET_DAYS.contains(&least)
+            && SPREADSHEET_DAYS.contains(&most);
     let unit = if is_spreadsheet {
         "excel"
     } else {
@@ -178,6 +188,8 @@ fn of_formats(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Optio
 
     let other = fitting.find(|(other, _)| swapped(&spec, other)).map(|(other, _)| other);
     let (spec, also) = match other {
+        Some(other) if is_american(&other) => (other, spec.format),
+        Some(other) if is_american(&spec) => (spec, other.format),
         Some(other) if spread(&other, column, csv) < spread(&spec, column, csv) => (other, spec.format),
         Some(other) => (spec, other.format),
         None => (spec, None),
@@ -185,6 +197,41 @@ fn of_formats(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Optio
     let without_offset = spec.kind == FieldType::Timestamp && !offset;
     let timezone = spec.timezone.or(zone.filter(|_| without_offset));
     Some(Candidate { also, without_offset, ..Candidate::plain(ColumnSpec { timezone, ..spec }) })
+}
+
+/// Whether a format is that of the United States: the month, slashes, and a clock of twelve hours.
+fn is_american(spec: &ColumnSpec) -> bool {
+    spec.format.as_deref().is_some_and(|format| format.starts_with("%m/") && format.contains("%p"))
+}
+
+/// Times of which some are days alone, as spreadsheets write a midnight: `13.02.2024` beside `13.02.2024 00:15:00`.
+pub(super) fn of_days_and_times(
+    name: &str,
+    column: &[&StringArray],
+    csv: &CsvOptions,
+    zone: Option<Tz>,
+) -> Option<Candidate> {
+    let (days, times): (Vec<&str>, Vec<&str>) = there(column, csv).partition(|value| is_day_alone(value));
+    if days.is_empty() || days.len() >= times.len() {
+        return None;
+    }
+
+    let found = of_formats(name, &[&StringArray::from(times)], csv, zone)?;
+    let [format, also] = [&found.spec.format, &found.also].map(|format| or_midnight(format.as_deref()?));
+    let spec = ColumnSpec { format: Some(format?), ..found.spec.clone() };
+    fits(&spec, column, csv).then_some(Candidate { spec, also, ..found })
+}
+
+/// Whether a text that is a time or day is a day without a clock.
+pub(super) fn is_day_alone(value: &str) -> bool {
+    is_like_time(value) && !value.contains(':')
+}
+
+/// A format of day and time of day whose times may be days alone.
+fn or_midnight(format: &str) -> Option<String> {
+    let clock = format.find("%H").or_else(|| format.find("%I"))?;
+    let day = format.get(..clock)?.trim_end_matches([' ', 'T', ':', ',', '_']);
+    Some(format!("{day}{OR_MIDNIGHT}{}", format.get(day.len()..)?))
 }
 
 /// Day or month first: what happened lies closer together when it is read right, unless it is the first of each month. The

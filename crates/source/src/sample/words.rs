@@ -1,10 +1,13 @@
 //! Words that stand for a missing value in a column of numbers, such as "No Data".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use arrow::array::StringArray;
 use tidetable_layout::FieldType;
 
+use crate::sample::candidate::values;
 use crate::sample::numbers::forms::is_number;
+use crate::spec::SourceSpec;
 use crate::value::notation::Notation;
 
 /// Words of data loggers, historians and spreadsheets, in lower case.
@@ -58,11 +61,22 @@ const KNOWN: [&str; 48] = [
     "----",
     "keine daten",
 ];
+/// The null of database dumps, which no text is.
+const NEVER_A_VALUE: &str = "\\N";
 /// Most different words, and their greatest share of the values, as one in so many.
 const MOST_WORDS: usize = 12;
 const SHARE: usize = 5;
 /// Fewest different numbers of a column of integers that are measured, not names.
 const MEASURED: usize = 20;
+
+/// A null marker of another column that a column of text has among its values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptMarker {
+    /// The marker, such as `NA`.
+    pub marker: String,
+    /// How many of the sampled rows have it.
+    pub count: u64,
+}
 
 /// The words among the values of a column of numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +87,50 @@ pub(super) struct Words {
     pub places: Vec<usize>,
     /// The first word, in the order of the file.
     pub first: String,
+}
+
+/// Declares the null markers that columns were inferred with: those of all columns are the file's. A marker that a column of
+/// text has beside other values is one of its values, so the columns in which it is null declare it for themselves. Returns
+/// what each column of text keeps, with the most frequent marker.
+pub(super) fn declare_markers(
+    spec: &mut SourceSpec,
+    markers: &[BTreeSet<String>],
+    texts: &[Vec<&StringArray>],
+) -> Vec<Option<KeptMarker>> {
+    let all: BTreeSet<&str> = markers.iter().flatten().map(String::as_str).filter(|m| *m != NEVER_A_VALUE).collect();
+    let mut kept: Vec<Option<KeptMarker>> = Vec::with_capacity(texts.len());
+    let mut values_too: BTreeSet<&str> = BTreeSet::new();
+    for (column, texts) in spec.columns.iter().zip(texts) {
+        if all.is_empty() || column.kind != FieldType::Text {
+            kept.push(None);
+            continue;
+        }
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut has_others = false;
+        for value in values(texts) {
+            match all.get(value) {
+                Some(marker) => *counts.entry(*marker).or_default() += 1,
+                None => has_others |= !value.is_empty(),
+            }
+        }
+
+        counts.retain(|_, _| has_others);
+        values_too.extend(counts.keys().copied());
+        let most = counts.into_iter().max_by_key(|(_, count)| *count);
+        kept.push(most.map(|(marker, count)| KeptMarker { marker: marker.to_owned(), count }));
+    }
+
+    let empty = || std::iter::once(String::new());
+    let mut of_file: BTreeSet<String> = empty().collect();
+    for (column, markers) in spec.columns.iter_mut().zip(markers) {
+        if markers.iter().any(|marker| values_too.contains(marker.as_str())) {
+            column.null = Some(empty().chain(markers.iter().cloned()).collect());
+        } else {
+            of_file.extend(markers.iter().cloned());
+        }
+    }
+    spec.csv.null = of_file.into_iter().collect();
+    kept
 }
 
 /// Whether a word is known to stand for a missing value.

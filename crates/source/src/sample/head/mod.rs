@@ -1,5 +1,6 @@
 //! The first lines of delimited text: what separates fields, and the names of the columns.
 
+mod lines;
 mod preamble;
 pub(super) mod unnamed;
 
@@ -7,7 +8,7 @@ use std::io::Read;
 
 use memchr::{memchr_iter, memmem};
 
-use crate::csv::{Dialect, Scan, Span, is_separator_line, split};
+use crate::csv::{Dialect, Scan, Span, is_annotation, is_separator_line, split};
 use crate::decompress::Decoded;
 use crate::error::SourceError;
 use crate::format::{BYTE_ORDER_MARK, Foreign};
@@ -31,7 +32,12 @@ const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// How a file of delimited text starts.
 pub(super) struct Head {
     pub csv: CsvOptions,
+    /// The names of the header; those of columns by place, if `csv` has no header although there are names above the rows.
     pub names: Vec<String>,
+    /// Lines before the header, which are comments if there are any that `csv` does not skip.
+    pub before: u64,
+    /// Whether the first line is a row, as the others begin like it.
+    pub is_row: bool,
     /// The encoding that its bytes most likely have, if they are not UTF-8.
     pub encoding: &'static str,
 }
@@ -61,9 +67,13 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>, delimiter: Option<u8>
         decoded.take_returns_as_line_ends(&mut bytes)?;
     }
 
+    if lines::is_line_protocol(&bytes) {
+        return Err(SampleError::LineProtocol { path: path.to_owned() });
+    }
+    let is_row = lines::begins_like_others(&bytes);
     let (skip, start) = start_behind_preamble(&bytes, whole, delimiter);
-    let (csv, header) = match start {
-        Start::Header { csv, names } => (csv, names),
+    let (csv, header, line) = match start {
+        Start::Header { csv, names, line } => (csv, names, line),
         Start::Preamble { line } => return Err(preamble::error(path, line, &bytes)),
         Start::MoreValues { names, values, line, delimiter } => {
             return Err(SampleError::MoreValues { path: path.to_owned(), names, values, line, delimiter });
@@ -72,7 +82,8 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>, delimiter: Option<u8>
     };
     let names: Result<Vec<_>, _> = header.into_iter().map(String::from_utf8).collect();
     let names = names.map_err(|_| SampleError::NotUtf8 { path: path.to_owned(), line: skip + 1, encoding })?;
-    Ok(Head { csv: CsvOptions { skip, ..csv }, names, encoding })
+    let before = skip + line.saturating_sub(1);
+    Ok(Head { csv: CsvOptions { skip: skip + csv.skip, ..csv }, names, before, is_row, encoding })
 }
 
 /// How many lines stand before the header, if they can be skipped, and what follows them.
@@ -93,8 +104,8 @@ fn start_behind_preamble(bytes: &[u8], whole: bool, delimiter: Option<u8>) -> (u
 
 /// What the first lines of a text are.
 enum Start {
-    /// The names of columns, and values below them.
-    Header { csv: CsvOptions, names: Vec<Vec<u8>> },
+    /// The names of columns, on `line`, from 1, and values below them. If `csv` has no header, it skips these names.
+    Header { csv: CsvOptions, names: Vec<Vec<u8>>, line: u64 },
     /// Other lines than those of the table, whose header is on `line`, from 1.
     Preamble { line: u64 },
     /// Names of columns, and more values than names on `line`.
@@ -124,6 +135,9 @@ fn start(bytes: &[u8], whole: bool, comment: Option<u8>, declared: Option<u8>) -
         if let Some(start) = dialects.iter().find_map(|(csv, records)| short_header(csv, records)) {
             return start;
         }
+        if let Some(start) = dialects.iter().find_map(|(csv, records)| long_header(csv, records)) {
+            return start;
+        }
         // The delimiter that gives the most lines one number of fields: a header has no decimal commas, as its values may.
         let preambles = dialects.iter().filter_map(|(_, records)| header_line(records));
         let preamble = preambles.reduce(|best, next| if next.records > best.records { next } else { best });
@@ -132,8 +146,23 @@ fn start(bytes: &[u8], whole: bool, comment: Option<u8>, declared: Option<u8>) -
         }
     }
     let Some((_, _, csv, records)) = best else { return Start::OneColumn };
-    let names = records.first().map(|record| record.fields.clone()).unwrap_or_default();
-    Start::Header { csv: csv.clone(), names }
+    let (names, line) = records.first().map(|record| (record.fields.clone(), record.line)).unwrap_or_default();
+    Start::Header { csv: csv.clone(), names, line }
+}
+
+/// Names above the rows whose line ends in delimiters that the rows lack: they are those of columns by place, since the rows
+/// have too few fields for them.
+fn long_header(csv: &CsvOptions, records: &[HeadRecord]) -> Option<Start> {
+    let line = header_line(records)?.line;
+    let first_row = records.iter().position(|record| record.line == line)?;
+    let (header, row) = (records.get(first_row.checked_sub(1)?)?, records.get(first_row)?);
+    let (names, rest) = header.fields.split_at_checked(row.fields.len())?;
+    let is_value = |field: &Vec<u8>| is_like_value(&String::from_utf8_lossy(field));
+    let is_blank = |field: &Vec<u8>| field.trim_ascii().is_empty();
+    let are_names = !names.iter().any(|name| is_blank(name) || is_value(name)) && row.fields.iter().any(is_value);
+    let csv = CsvOptions { header: false, skip: line - 1, ..csv.clone() };
+    let is_header = are_names && !rest.is_empty() && rest.iter().all(is_blank);
+    is_header.then(|| Start::Header { csv, names: names.to_vec(), line: header.line })
 }
 
 /// What a file is whose header has fewer names than its rows have fields; `None` for others.
@@ -153,7 +182,7 @@ fn short_header(csv: &CsvOptions, records: &[HeadRecord]) -> Option<Start> {
     let rests = records.iter().filter_map(|record| record.fields.get(names..));
     let are_blank = rests.clone().filter(|rest| rest.iter().all(is_blank)).count();
     Some(match are_blank * 10 >= records.len() * 9 {
-        true => Start::Header { csv: csv.clone(), names: header.fields.clone() },
+        true => Start::Header { csv: csv.clone(), names: header.fields.clone(), line: header.line },
         false => Start::MoreValues { names, values, line: first.line, delimiter: csv.delimiter },
     })
 }
@@ -188,8 +217,7 @@ fn is_single_quoted(records: &[HeadRecord]) -> bool {
 fn comment(bytes: &[u8]) -> Option<u8> {
     let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let (first, header) = (lines.next()?, lines.find(|line| !line.starts_with(b"#"))?);
-    // InfluxDB's annotated CSV: groups, types and defaults of the columns, each in a line with all fields.
-    if first.starts_with(b"#group,") || first.starts_with(b"#datatype,") || first.starts_with(b"#default,") {
+    if is_annotation(first) {
         return Some(b'#');
     }
     // A header may start with `#` too: it has as many fields as what follows.

@@ -37,9 +37,66 @@ pub(in crate::sample) fn declared(spec: ColumnSpec, notation: Notation, csv: &Cs
     ColumnSpec { decimal_comma, thousands: notation.thousands, ..spec }
 }
 
+/// What the columns of a file show of the separators of its numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::sample) struct Marks {
+    /// Whether some numbers have a comma that certainly precedes a fraction, and whether some have such a point.
+    pub decimal_comma: bool,
+    pub decimal_point: bool,
+    /// Whether commas separate the columns too.
+    pub commas_separate: bool,
+}
+
+/// The notation of `values` in groups of three digits, as in `2.425`, if other columns show that the separator does not
+/// precede a fraction; `None` if a value has no such groups, or those columns show nothing.
+fn of_groups(values: &[&str], marks: Marks) -> Option<Found> {
+    let (point, thousands, separator) = match (marks.decimal_comma, marks.decimal_point) {
+        (true, false) => (b',', Thousands::Point, b'.'),
+        (false, true) => (b'.', Thousands::Comma, b','),
+        _ => return None,
+    };
+    let notation = Notation { thousands: Some(thousands), ..plain(point) };
+    are_grouped(values, separator).then_some(Found { notation, also: Some(plain(separator)) })
+}
+
+/// Whether all values are groups of three digits with `separator` between them, or up to three digits, and some have it.
+pub(in crate::sample) fn are_grouped(values: &[&str], separator: u8) -> bool {
+    let is_grouped = |value: &&str| {
+        let unsigned = value.strip_prefix(['-', '+']).unwrap_or(value);
+        let mut groups = unsigned.split(char::from(separator));
+        let first = groups.next().unwrap_or_default();
+        let is_first = (1..=3).contains(&first.len()) && (first.len() == unsigned.len() || !first.starts_with('0'));
+        is_first
+            && groups.all(|group| group.len() == 3)
+            && unsigned.bytes().all(|b| b.is_ascii_digit() || b == separator)
+    };
+    values.iter().any(|value| value.as_bytes().contains(&separator)) && values.iter().all(is_grouped)
+}
+
+/// Fewest digits before the comma of numbers of one width that are codes.
+const CODE_WIDTH: usize = 5;
+
+/// The first of `values` if they look like a code and a flag with a comma between, as in `+0081,5`: some code has zeros in
+/// front, or all have one width, and flags are one digit.
+pub(in crate::sample) fn first_with_flag<'a>(values: &[&'a str]) -> Option<&'a str> {
+    let mut widths = HashSet::new();
+    let mut has_zeros = false;
+    for value in values {
+        let unsigned = value.strip_prefix(['-', '+']).unwrap_or(value);
+        let (code, flag) = unsigned.split_once(',').unwrap_or((unsigned, ""));
+        has_zeros |= code.len() > 1 && code.starts_with('0') && !flag.is_empty();
+        widths.insert((code.len(), flag.len()));
+    }
+    let has_one_width = widths.len() == 1 && widths.iter().all(|(code, flag)| *code >= CODE_WIDTH && *flag == 1);
+    values.first().copied().filter(|_| has_zeros || has_one_width)
+}
+
 /// The notation in which most of `values` are numbers, the file's if none is better.
-pub(in crate::sample) fn of_values(values: &[&str], csv: &CsvOptions) -> Found {
+pub(in crate::sample) fn of_values(values: &[&str], csv: &CsvOptions, marks: Marks) -> Found {
     let file = of_file(csv);
+    if let Some(found) = of_groups(values, marks) {
+        return found;
+    }
     let other = plain(if csv.decimal_comma { b'.' } else { b',' });
     let first = values.get(..FIRST).unwrap_or(values);
     let file_misfits = misfits(first, file);
@@ -134,7 +191,7 @@ mod tests {
 
     fn found(values: &str, delimiter: u8) -> (char, Option<Thousands>, bool) {
         let values: Vec<&str> = values.split('|').collect();
-        let found = of_values(&values, &CsvOptions { delimiter, ..CsvOptions::default() });
+        let found = of_values(&values, &CsvOptions { delimiter, ..CsvOptions::default() }, Marks::default());
         (char::from(found.notation.point), found.notation.thousands, found.also.is_some())
     }
 
@@ -151,6 +208,31 @@ mod tests {
         assert_eq!(found("1.5|2.25", b';'), ('.', None, false));
         assert_eq!(found("a|b|1,5", b','), ('.', None, false));
         assert_eq!(found("12345|1,025", b','), (',', None, false));
+    }
+
+    #[test]
+    fn other_columns_tell_thousands_from_fractions() {
+        let found = |values: &str, decimal_comma: bool| {
+            let values: Vec<&str> = values.split('|').collect();
+            let csv = CsvOptions { delimiter: b';', decimal_comma, ..CsvOptions::default() };
+            let marks = Marks { decimal_comma, decimal_point: !decimal_comma, commas_separate: false };
+            let Found { notation, also } = of_values(&values, &csv, marks);
+            (char::from(notation.point), notation.thousands, also.is_some())
+        };
+        assert_eq!(found("2.425|5.874|859", true), (',', Some(Thousands::Point), true));
+        assert_eq!(found("2,263|1,234,567", false), ('.', Some(Thousands::Comma), true));
+        for fractions in ["2.425|2.4", "2.425|0.875"] {
+            assert_eq!(found(fractions, true), ('.', None, false), "{fractions}");
+        }
+        assert_eq!(found("2.425|1234", true), ('.', None, true));
+    }
+
+    #[test]
+    fn codes_with_a_flag_are_no_fractions() {
+        assert_eq!(first_with_flag(&["+0081,5", "+9999,9"]), Some("+0081,5"));
+        assert_eq!(first_with_flag(&["10167,5", "10171,1"]), Some("10167,5"));
+        assert_eq!(first_with_flag(&["1013,2", "998,7"]), None);
+        assert_eq!(first_with_flag(&["21,5", "0,5"]), None);
     }
 
     #[test]

@@ -1,0 +1,110 @@
+//! Numbers that may stand for missing ones: `-999`, `9999.9`.
+
+use std::collections::HashMap;
+
+use crate::value::notation::Notation;
+
+/// Fewest nines of such a number, and of one below zero.
+const NINES: usize = 3;
+const NINES_BELOW_ZERO: usize = 2;
+
+/// Numbers of nines that lie outside the range of the others by more than that range. They are read as numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FarNumbers {
+    /// These numbers, the most frequent first.
+    pub numbers: Vec<FarNumber>,
+    /// The least of the other numbers, as it is written.
+    pub least: String,
+    /// The greatest of the other numbers, as it is written.
+    pub most: String,
+}
+
+/// A number that lies far from the others of its column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FarNumber {
+    /// The first value that is this number.
+    pub first: String,
+    /// How many of the sampled rows have it.
+    pub count: u64,
+}
+
+/// A number of nines that a column has.
+struct Nines<'a> {
+    number: f64,
+    first: &'a str,
+    count: u64,
+}
+
+/// The numbers of nines among `values` that lie outside the range of the others by more than that range, the most frequent
+/// first; `None` if there are none.
+pub(in crate::sample) fn far_numbers<'a>(
+    values: impl Iterator<Item = &'a str>,
+    notation: Notation,
+) -> Option<FarNumbers> {
+    let mut nines: HashMap<u64, Nines<'a>> = HashMap::new();
+    let (mut least, mut most): (Option<(f64, &str)>, Option<(f64, &str)>) = (None, None);
+    let mut buffer = Vec::new();
+    for value in values {
+        let plain = notation.plain(value.as_bytes(), &mut buffer);
+        let Ok(plain) = std::str::from_utf8(plain) else { continue };
+        let number = match notation.point {
+            b'.' => plain.parse(),
+            _ => plain.replace(char::from(notation.point), ".").parse(),
+        };
+        let Ok(number) = number else { continue };
+        if is_of_nines(plain, char::from(notation.point)) {
+            let found = Nines { number, first: value, count: 0 };
+            nines.entry(f64::to_bits(number)).or_insert(found).count += 1;
+            continue;
+        }
+        if least.is_none_or(|(least, _)| number < least) {
+            least = Some((number, value));
+        }
+        if most.is_none_or(|(most, _)| number > most) {
+            most = Some((number, value));
+        }
+    }
+
+    let ((least, least_text), (most, most_text)) = (least?, most?);
+    let range = most - least;
+    let mut far: Vec<Nines<'_>> = nines.into_values().collect();
+    far.retain(|nines| least - nines.number > range || nines.number - most > range);
+    far.sort_by(|a, b| b.count.cmp(&a.count).then(a.first.cmp(b.first)));
+    let numbers: Vec<FarNumber> =
+        far.into_iter().map(|nines| FarNumber { first: nines.first.to_owned(), count: nines.count }).collect();
+    let (least, most) = (least_text.to_owned(), most_text.to_owned());
+    (!numbers.is_empty()).then_some(FarNumbers { numbers, least, most })
+}
+
+/// Whether a number is nines, with zeros behind the point at most.
+fn is_of_nines(number: &str, point: char) -> bool {
+    let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
+    let (whole, fraction) = unsigned.split_once(point).unwrap_or((unsigned, ""));
+    let nines = fraction.trim_end_matches('0');
+    let count = whole.len() + nines.len();
+    let least = if number.starts_with('-') { NINES_BELOW_ZERO } else { NINES };
+    count >= least && !whole.is_empty() && whole.bytes().chain(nines.bytes()).all(|digit| digit == b'9')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn far(values: &str, point: u8) -> Option<String> {
+        let notation = Notation { point, thousands: None, unicode_minus: true };
+        let FarNumbers { numbers, least, most } = far_numbers(values.split(' '), notation)?;
+        let numbers: Vec<String> = numbers.iter().map(|far| format!("{} x {}", far.count, far.first)).collect();
+        Some(format!("{} of {least} to {most}", numbers.join(", ")))
+    }
+
+    #[test]
+    fn numbers_of_nines_far_from_the_others() {
+        assert_eq!(far("5.0 -999 7.5 -999.0 31.0", b'.').as_deref(), Some("2 x -999 of 5.0 to 31.0"));
+        assert_eq!(far("180 9999 350 999.9 0", b'.').as_deref(), Some("1 x 999.9, 1 x 9999 of 0 to 350"));
+        assert_eq!(far("5,1 -99,9 7,5", b',').as_deref(), Some("1 x -99,9 of 5,1 to 7,5"));
+        assert_eq!(far("-999 -999 1", b'.').as_deref(), Some("2 x -999 of 1 to 1"));
+        for near in ["980 999 1020", "1 9 2", "1 99 2", "500 0 999", "-999 -999", "998 1000 1"] {
+            assert_eq!(far(near, b'.'), None, "{near}");
+        }
+    }
+}
