@@ -67,6 +67,9 @@ pub struct LoadStats {
     /// Comment lines with as many fields as their header, which were not read. In no run record.
     #[serde(skip)]
     pub comment_rows: Option<NotedRows>,
+    /// Lists of events without an element, which give none. In no run record.
+    #[serde(skip)]
+    pub empty_lists: Option<NotedRows>,
     /// Keys of JSON that are neither declared nor in the first records of their file, with the first place. In no run record.
     #[serde(skip)]
     pub new_keys: BTreeMap<String, FirstPlace>,
@@ -169,6 +172,7 @@ impl LoadStats {
         NotedRows::join(&mut self.bare_returns, other.bare_returns.clone());
         NotedRows::join(&mut self.extra_fields, other.extra_fields.clone());
         NotedRows::join(&mut self.comment_rows, other.comment_rows.clone());
+        NotedRows::join(&mut self.empty_lists, other.empty_lists.clone());
         for (key, place) in &other.new_keys {
             self.add_new_key(key, place.clone());
         }
@@ -217,6 +221,7 @@ impl LoadStats {
         NotedRows::join(&mut self.bare_returns, NotedRows::new(file, notes.bare_returns));
         NotedRows::join(&mut self.extra_fields, NotedRows::new(file, notes.extra_fields));
         NotedRows::join(&mut self.comment_rows, NotedRows::new(file, notes.comment_rows));
+        NotedRows::join(&mut self.empty_lists, NotedRows::new(file, notes.empty_lists));
         for (key, line) in &notes.new_keys {
             self.add_new_key(key, FirstPlace { file: file.to_owned(), line: *line });
         }

@@ -22,6 +22,8 @@ pub(crate) struct Exploded {
     pub records: Option<Vec<u32>>,
     /// Rows of the file without events, by their numbers in the batch: something is wrong with their lists.
     pub faults: Vec<(u32, RejectReason)>,
+    /// Rows of the file with an empty list, which gives no event.
+    pub empty: Vec<u32>,
 }
 
 impl Lists {
@@ -50,7 +52,7 @@ impl Lists {
 
     /// Makes a row of each event. Lists inside each other are taken from the outside in.
     pub fn explode(&self, batch: RecordBatch) -> Result<Exploded, ArrowError> {
-        let mut exploded = Exploded { batch, records: None, faults: Vec::new() };
+        let mut exploded = Exploded { batch, records: None, faults: Vec::new(), empty: Vec::new() };
         loop {
             let schema = exploded.batch.schema();
             let mut found: Vec<Vec<String>> =
@@ -142,7 +144,7 @@ fn step_into(mut exploded: Exploded, paths: &[Vec<String>]) -> Result<Exploded, 
 
     let records = rows.iter().map(|row| exploded.record(*row)).collect();
     let batch = with_elements(&exploded.batch, rows, paths, &elements)?;
-    Ok(Exploded { batch, records: Some(records), faults: exploded.faults })
+    Ok(Exploded { batch, records: Some(records), ..exploded })
 }
 
 /// The elements of lists that go side by side.
@@ -172,6 +174,9 @@ impl Elements {
                 continue;
             }
 
+            if most == 0 {
+                exploded.empty.push(record);
+            }
             elements.rows.extend(std::iter::repeat_n(row as u32, most));
             for (list, indices) in lists.iter().zip(&mut elements.indices) {
                 let offsets = list.as_list::<i64>().value_offsets();

@@ -13,6 +13,7 @@ use crate::columnar::coerce::Coercion;
 use crate::columnar::columns::{self, FileColumn};
 use crate::columnar::explode::{Exploded, Lists};
 use crate::columnar::type_words::type_words;
+use crate::csv::TextNotes;
 use crate::error::SourceError;
 use crate::origin::row_text;
 use crate::plan::{Matched, PathColumn, match_columns};
@@ -52,6 +53,8 @@ pub(crate) struct Parsed {
     pub rejected: Vec<Rejected>,
     pub read: u64,
     pub times: Adjusted,
+    /// Lists of events that are empty.
+    pub notes: TextNotes,
 }
 
 /// The declared columns of all events of a batch, and what is to be said of their values.
@@ -163,10 +166,11 @@ impl ColumnarPlan {
         }
         let file_rows = batch.clone();
         let exploded = match self.lists.is_empty() {
-            true => Exploded { batch, records: None, faults: Vec::new() },
+            true => Exploded { batch, records: None, faults: Vec::new(), empty: Vec::new() },
             false => self.lists.explode(batch).map_err(|source| self.arrow(source))?,
         };
         let typed = self.typed(&exploded, int96)?;
+        let notes = self.list_notes(&exploded, file_rows.num_rows(), first_row);
 
         let read = exploded.batch.num_rows() as u64 + exploded.faults.len() as u64;
         if typed.faults.is_empty() && exploded.faults.is_empty() {
@@ -180,6 +184,7 @@ impl ColumnarPlan {
                 rejected: Vec::new(),
                 read,
                 times,
+                notes,
             });
         }
 
@@ -197,7 +202,19 @@ impl ColumnarPlan {
 
         let rejected = self.rejected(typed.faults, &exploded, &file_rows, first_row);
         let Exploded { batch: source, records, .. } = exploded;
-        Ok(Parsed { columns, source, records, kept: Some(kept), rejected, read, times })
+        Ok(Parsed { columns, source, records, kept: Some(kept), rejected, read, times, notes })
+    }
+
+    /// How many records have lists of events, and which lists are empty.
+    fn list_notes(&self, exploded: &Exploded, records: usize, first_row: u64) -> TextNotes {
+        let mut notes = TextNotes::default();
+        if !self.lists.is_empty() {
+            notes.list_records = records as u64;
+        }
+        for record in &exploded.empty {
+            notes.empty_lists.add(first_row + u64::from(*record));
+        }
+        notes
     }
 
     /// The declared columns of all events, whether their values fit or not.
@@ -284,6 +301,15 @@ impl ColumnarPlan {
 
         let columns = self.columns.iter().map(|column| new_null_array(&column.kind.arrow(), 0)).collect();
         let (read, times) = (rows as u64, Adjusted::default());
-        Parsed { columns, source, records: None, kept: Some(Vec::new()), rejected, read, times }
+        Parsed {
+            columns,
+            source,
+            records: None,
+            kept: Some(Vec::new()),
+            rejected,
+            read,
+            times,
+            notes: TextNotes::default(),
+        }
     }
 }

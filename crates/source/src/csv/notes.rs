@@ -43,6 +43,8 @@ impl TextNotes {
         self.extra_fields.join(later.extra_fields);
         self.comments.join(later.comments);
         self.comment_rows.join(later.comment_rows);
+        self.empty_lists.join(later.empty_lists);
+        self.list_records += later.list_records;
         self.epochs.add(&later.epochs);
         for (key, line) in &later.new_keys {
             self.new_keys.entry(key.clone()).or_insert(*line);
@@ -69,6 +71,10 @@ pub struct TextNotes {
     pub comments: Counted,
     /// Those of them with as many fields as the header: rows, perhaps, whose first value begins with the mark of comments.
     pub comment_rows: Counted,
+    /// Lists of events without an element, which give none.
+    pub empty_lists: Counted,
+    /// Records of a source whose events are the elements of lists.
+    pub list_records: u64,
     /// Epoch times whose unit may be another one than declared.
     pub epochs: EpochNotes,
     /// Keys of JSON that are neither declared nor in the first records of the file, with their first lines.

@@ -1,5 +1,6 @@
 //! Lines of JSON: where values are, the columns that they are of, lists of events, and batches of OpenTelemetry.
 
+mod lists;
 mod names;
 mod otel;
 mod paths;
@@ -8,6 +9,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use lists::is_id;
 pub(crate) use names::{Names, Wanted, is_otel};
 pub(crate) use paths::Paths;
 pub(crate) use rows::{JsonPlan, parse};

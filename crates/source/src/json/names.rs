@@ -1,7 +1,8 @@
 //! What the first records of a text have: the names of their values, and their lists.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
+use crate::json::lists::{Array, Shape, Tally, is_inside};
 use crate::json::otel;
 use crate::json::scan::{Fault, Kind, Scanner, Value, unescaped};
 
@@ -29,15 +30,9 @@ pub(crate) struct Names<'a> {
     elements: HashMap<String, u64>,
     /// Arrays that are no lists of events, by their paths.
     arrays: BTreeMap<String, Array>,
+    /// What the values are, of arrays those of their elements.
+    tallies: HashMap<String, Tally>,
     pub records: u64,
-}
-
-/// An array that is no list of events.
-#[derive(Debug, Default)]
-struct Array {
-    lengths: Vec<usize>,
-    has_objects: bool,
-    has_others: bool,
 }
 
 impl<'a> Names<'a> {
@@ -49,6 +44,7 @@ impl<'a> Names<'a> {
             seen: HashMap::new(),
             elements: HashMap::new(),
             arrays: BTreeMap::new(),
+            tallies: HashMap::new(),
             records: 0,
         }
     }
@@ -84,31 +80,55 @@ impl<'a> Names<'a> {
         self.seen.get(name).is_some_and(|count| *count >= of)
     }
 
-    /// The paths of arrays that are no list of events.
-    pub fn arrays(&self) -> HashSet<&str> {
-        self.arrays.keys().map(String::as_str).collect()
+    /// Whether values of this name are lists, and not one in so many of them.
+    pub fn is_mostly_list(&self, name: &str) -> bool {
+        let lists = self.arrays.get(name).map_or(0, |array| array.lengths.len() as u64);
+        self.seen.get(name).is_some_and(|seen| lists * 2 > *seen)
     }
 
-    /// The lists whose elements are most likely events: an array of objects, or arrays of values side by side.
+    /// Whether the elements of this array are objects, which `each` can make events of.
+    pub fn is_list_of_objects(&self, name: &str) -> bool {
+        self.arrays.get(name).is_some_and(|array| array.has_objects && !array.has_others)
+    }
+
+    /// The lists whose elements are most likely events: an array of objects, pairs of a time and a value, or arrays of
+    /// values side by side.
     pub fn likely_lists(&self) -> Vec<String> {
         let mut arrays: Vec<(&String, &Array)> = self.arrays.iter().collect();
         if !self.lists.is_empty() {
             arrays.retain(|(path, _)| self.lists.iter().any(|list| is_inside(path, list)));
         }
-        let objects = arrays.iter().filter(|(_, array)| array.has_objects && !array.has_others);
+        let shape = Shape { tallies: &self.tallies, arrays: &self.arrays };
+        let objects = arrays.iter().filter(|(path, array)| {
+            array.has_objects && !array.has_others && shape.are_samples(&[path.as_str()], self.scope(path))
+        });
         if let Some((path, _)) = objects.max_by_key(|(_, array)| array.lengths.iter().sum::<usize>()) {
             return vec![String::clone(path)];
         }
 
         arrays.retain(|(_, array)| array.has_others && !array.has_objects);
+        let mut pairs = arrays.iter().filter(|(path, array)| {
+            array.has_arrays_only && shape.are_pairs(path) && shape.are_samples(&[path.as_str()], self.scope(path))
+        });
+        if let Some((path, _)) = pairs.next() {
+            return vec![String::clone(path)];
+        }
+
         for (path, array) in arrays.iter().filter(|(_, array)| array.lengths.iter().any(|length| *length > 1)) {
             let mut side_by_side = arrays.clone();
             side_by_side.retain(|(other, values)| values.lengths == array.lengths && parent(other) == parent(path));
-            if side_by_side.len() > 1 {
+            let paths: Vec<&str> = side_by_side.iter().map(|(path, _)| path.as_str()).collect();
+            if paths.len() > 1 && shape.are_samples(&paths, self.scope(path)) {
                 return side_by_side.into_iter().map(|(path, _)| path.clone()).collect();
             }
         }
         Vec::new()
+    }
+
+    /// The list of events whose elements have the value at `path`.
+    fn scope(&self, path: &str) -> Option<&str> {
+        let lists = self.lists.iter().map(String::as_str).filter(|list| is_inside(path, list));
+        lists.max_by_key(|list| list.len())
     }
 
     fn record(&mut self, line: &[u8]) -> Result<(), Fault> {
@@ -153,7 +173,8 @@ impl<'a> Names<'a> {
             Some(b'[') if matches!(self.wanted, Wanted::All) => self.array(scanner, path),
             Some(b'[') if self.looks_into(&path) => self.elements(scanner, &path),
             _ => {
-                scanner.value()?;
+                let value = scanner.value()?;
+                self.tally(&path, &value, scanner);
                 self.add(path);
                 Ok(())
             }
@@ -170,7 +191,8 @@ impl<'a> Names<'a> {
                 Some(b'{') => self.object(scanner, &format!("{path}."))?,
                 Some(b'[') => self.elements(scanner, path)?,
                 _ => {
-                    scanner.value()?;
+                    let value = scanner.value()?;
+                    self.tally(path, &value, scanner);
                     self.add(path.to_owned());
                 }
             }
@@ -193,22 +215,65 @@ impl<'a> Names<'a> {
     /// Adds an array as one value, and notes what it has.
     fn array(&mut self, scanner: &mut Scanner<'_>, path: String) -> Result<(), Fault> {
         scanner.enter()?;
-        let (mut count, mut has_objects, mut has_others) = (0, false, false);
+        let mut found = Array { has_arrays_only: true, ..Array::default() };
+        let mut count = 0;
         while scanner.element(count == 0)? {
-            match scanner.peek() {
-                Some(b'{') => has_objects = true,
-                _ => has_others = true,
-            }
-            scanner.value()?;
+            let first = scanner.peek();
+            found.has_objects |= first == Some(b'{');
+            found.has_others |= first != Some(b'{');
+            found.has_arrays_only &= first == Some(b'[');
+            self.tally_inside(scanner, &path, true)?;
             count += 1;
         }
 
-        let array = self.arrays.entry(path.clone()).or_default();
+        let array = self.arrays.entry(path.clone()).or_insert(Array { has_arrays_only: true, ..Array::default() });
         array.lengths.push(count);
-        array.has_objects |= has_objects;
-        array.has_others |= has_others;
+        array.has_objects |= found.has_objects;
+        array.has_others |= found.has_others;
+        array.has_arrays_only &= found.has_arrays_only;
         self.add(path);
         Ok(())
+    }
+
+    /// Goes past a value in an array, and notes what its values are. An array that is an element is a tuple: its places
+    /// have names of their own.
+    fn tally_inside(&mut self, scanner: &mut Scanner<'_>, path: &str, is_element: bool) -> Result<(), Fault> {
+        match scanner.peek() {
+            Some(b'{') => {
+                scanner.enter()?;
+                let mut is_first = true;
+                while let Some(key) = scanner.key(is_first)? {
+                    is_first = false;
+                    let name = String::from_utf8_lossy(scanner.text(&key.range)).into_owned();
+                    self.tally_inside(scanner, &format!("{path}.{name}"), false)?;
+                }
+            }
+            Some(b'[') => {
+                scanner.enter()?;
+                let mut index = 0;
+                while scanner.element(index == 0)? {
+                    let place = if is_element { format!("{path}.{index}") } else { path.to_owned() };
+                    self.tally_inside(scanner, &place, true)?;
+                    index += 1;
+                }
+            }
+            _ => {
+                let value = scanner.value()?;
+                self.tally(path, &value, scanner);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what a value is.
+    fn tally(&mut self, path: &str, value: &Value, scanner: &Scanner<'_>) {
+        if !matches!(self.wanted, Wanted::All) {
+            return;
+        }
+        let is_known = self.tallies.contains_key(path);
+        if is_known || self.tallies.len() < MOST_NAMES {
+            self.tallies.entry(path.to_owned()).or_default().add(value.kind, scanner.text(&value.range));
+        }
     }
 
     /// Whether the values inside have names of their own.
@@ -239,10 +304,6 @@ impl<'a> Names<'a> {
 
 fn parent(path: &str) -> Option<&str> {
     path.rsplit_once('.').map(|(parent, _)| parent)
-}
-
-fn is_inside(name: &str, path: &str) -> bool {
-    name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// Whether the first record is a batch of OpenTelemetry.

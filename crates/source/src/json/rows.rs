@@ -3,7 +3,6 @@
 //! All of a record is read before any of its values: what is outside of a list belongs to each of its events. Records of a
 //! file mostly have the same keys in the same order, so each key is compared with the one at its place in the record before.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use arrow::array::ArrayRef;
@@ -118,8 +117,8 @@ struct Rows<'a> {
     events: Vec<u8>,
     /// Where the record that is read starts in the block.
     record_start: usize,
-    /// Keys that are neither declared nor known, with their first lines.
-    new_keys: BTreeMap<String, u64>,
+    /// Keys that are neither declared nor known, and lists of events without an element.
+    notes: TextNotes,
 }
 
 impl<'a> Rows<'a> {
@@ -138,7 +137,7 @@ impl<'a> Rows<'a> {
             mark: (0, block.first_line),
             events: Vec::new(),
             record_start: 0,
-            new_keys: BTreeMap::new(),
+            notes: TextNotes::default(),
         }
     }
 
@@ -185,7 +184,10 @@ impl<'a> Rows<'a> {
         let mut scanner = Scanner::new(record.text(), 0);
         let mut lists = Lists::default();
         match self.root(&mut scanner, &mut lists) {
-            Ok(()) => self.expand(record, &lists),
+            Ok(()) => {
+                self.notes.list_records += u64::from(!self.plan.lists.is_empty());
+                self.expand(record, &lists);
+            }
             Err(reason) => self.refuse(record, None, reason),
         }
     }
@@ -257,14 +259,20 @@ impl<'a> Rows<'a> {
     /// Notes a key of the object `node` that leads nowhere, unless it is known.
     fn note_new(&mut self, node: usize, key: &[u8]) {
         let Some(found) = self.plan.paths.node(node) else { return };
-        if self.new_keys.len() >= MOST_NEW_KEYS || found.others.contains(key) {
+        if self.notes.new_keys.len() >= MOST_NEW_KEYS || found.others.contains(key) {
             return;
         }
         let name = format!("{}{}", found.prefix, String::from_utf8_lossy(key));
-        if !self.new_keys.contains_key(&name) {
-            let before = self.block.bytes.get(..self.record_start).unwrap_or_default();
-            self.new_keys.insert(name, self.block.first_line + memchr_iter(b'\n', before).count() as u64);
+        if !self.notes.new_keys.contains_key(&name) {
+            let line = self.line_of(self.record_start);
+            self.notes.new_keys.insert(name, line);
         }
+    }
+
+    /// The line at an offset of the block.
+    fn line_of(&self, offset: usize) -> u64 {
+        let before = self.block.bytes.get(..offset).unwrap_or_default();
+        self.block.first_line + memchr_iter(b'\n', before).count() as u64
     }
 
     /// The value of a member that leads somewhere. `is_element`: of one element of its list of events.
@@ -337,6 +345,12 @@ impl<'a> Rows<'a> {
         let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
         if least != most {
             return self.refuse(record, None, RejectReason::UnequalLists { least, most });
+        }
+        if most == 0 {
+            // The line matters for the first only.
+            let is_first = self.notes.empty_lists.count == 0;
+            let line = if is_first { self.line_of(record.start) } else { 0 };
+            self.notes.empty_lists.add(line);
         }
 
         let outer = self.slots.clone();
@@ -425,14 +439,7 @@ impl<'a> Rows<'a> {
         times.counts.nan = self.nans;
         let columns = self.columns.into_iter().map(ColumnBuilder::finish).collect::<Result<Vec<ArrayRef>, _>>()?;
         let (starts, rejected, read) = (self.starts, self.rejected, self.read);
-        Ok(Parsed {
-            columns,
-            starts,
-            rejected,
-            read,
-            times,
-            notes: TextNotes { new_keys: self.new_keys, ..TextNotes::default() },
-        })
+        Ok(Parsed { columns, starts, rejected, read, times, notes: self.notes })
     }
 }
 

@@ -175,11 +175,11 @@ fn columns_of_text(parsed: csv::Parsed, bytes: Bytes, first_line: u64, dialect: 
     ParsedColumns { columns, read, rejected, origin, times, notes }
 }
 
-/// What a batch became: columns, rows read and rejected, origin, times, and no notes.
+/// What a batch became: columns, rows read and rejected, origin, times and notes.
 fn columns_of(parsed: columnar::Parsed, first_row: u64) -> ParsedColumns {
-    let columnar::Parsed { columns, source, records, kept, rejected, read, times } = parsed;
+    let columnar::Parsed { columns, source, records, kept, rejected, read, times, notes } = parsed;
     let origin = Origin::rows(first_row, source, records, kept);
-    ParsedColumns { columns, read, rejected, origin, times, notes: TextNotes::default() }
+    ParsedColumns { columns, read, rejected, origin, times, notes }
 }
 
 /// What became of a chunk, column by column.

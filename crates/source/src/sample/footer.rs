@@ -5,6 +5,7 @@ use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
 use crate::columnar::{FileColumn, type_words, unit_words};
+use crate::json::is_id;
 use crate::sample::times::named_so;
 use crate::spec::ColumnSpec;
 
@@ -62,12 +63,55 @@ fn read_as(from: &DataType, kind: FieldType) -> Option<UnusualType> {
     Some(UnusualType { words: type_words(from), read_as, is_nested })
 }
 
-/// The lists whose elements are most likely events: the first list of structs, and that inside of it; or the lists of
-/// single values beside one of times.
+/// The lists whose elements are most likely events: the first list of structs that are samples, and that inside of it; or
+/// the lists of single values beside one of times.
 pub(super) fn likely_lists(schema: &Schema) -> Vec<String> {
-    match first_list(schema.fields(), "") {
+    match first_list(schema.fields(), "", Scalars::of(schema.fields(), false)) {
         Some(list) => vec![list],
         None => lists_of_one_time(schema.fields(), "").unwrap_or_default(),
+    }
+}
+
+/// What the single values of a record, or of an element of a list, are.
+#[derive(Debug, Default, Clone, Copy)]
+struct Scalars {
+    are_there: bool,
+    has_time: bool,
+    has_measure: bool,
+}
+
+impl Scalars {
+    /// Those of `fields`; with those of lists inside of them if `with_lists`.
+    fn of(fields: &Fields, with_lists: bool) -> Self {
+        let mut all = Self::default();
+        for field in fields {
+            let inner = match field.data_type() {
+                DataType::Struct(children) => Self::of(children, with_lists),
+                DataType::List(item) | DataType::LargeList(item) => match item.data_type() {
+                    DataType::Struct(children) if with_lists => Self::of(children, with_lists),
+                    _ => continue,
+                },
+                other => {
+                    let is_time = other.is_temporal() || named_so(field.name());
+                    let is_number = other.is_numeric();
+                    Self {
+                        are_there: true,
+                        has_time: is_time,
+                        has_measure: is_number && !is_time && !is_id(field.name()),
+                    }
+                }
+            };
+            all.are_there |= inner.are_there;
+            all.has_time |= inner.has_time;
+            all.has_measure |= inner.has_measure;
+        }
+        all
+    }
+
+    /// Whether the elements of a list in a record with these values are samples: they have a time, or measured values that
+    /// the record itself lacks.
+    fn leave_samples_to(self, elements: Self) -> bool {
+        elements.has_time || !self.are_there || elements.has_measure && !self.has_measure
     }
 }
 
@@ -93,14 +137,18 @@ fn lists_of_one_time(fields: &Fields, prefix: &str) -> Option<Vec<String>> {
     })
 }
 
-/// The path of the first list of structs in `fields`, and inside of its elements; `prefix` leads to them.
-fn first_list(fields: &Fields, prefix: &str) -> Option<String> {
+/// The path of the first list of structs in `fields` that are samples of a record with `own` values, and inside of its
+/// elements; `prefix` leads to them.
+fn first_list(fields: &Fields, prefix: &str, own: Scalars) -> Option<String> {
     fields.iter().find_map(|field| {
         let path = format!("{prefix}{}", field.name());
         match field.data_type() {
-            DataType::Struct(children) => first_list(children, &format!("{path}.")),
+            DataType::Struct(children) => first_list(children, &format!("{path}."), own),
             DataType::List(item) | DataType::LargeList(item) => match item.data_type() {
-                DataType::Struct(children) => Some(first_list(children, &format!("{path}.")).unwrap_or(path)),
+                DataType::Struct(children) if own.leave_samples_to(Scalars::of(children, true)) => {
+                    let inner = first_list(children, &format!("{path}."), Scalars::of(children, false));
+                    Some(inner.unwrap_or(path))
+                }
                 _ => None,
             },
             _ => None,

@@ -50,12 +50,17 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>, spec: SourceSpec) -> 
     }
 
     let found = Names::new(Wanted::All, &each).read(text, preset.is_some());
-    let arrays = found.arrays();
-    let (left_out, names): (Vec<_>, Vec<_>) =
-        found.found.iter().cloned().partition(|name| arrays.contains(name.as_str()) && !each.contains(name));
+    let (lists, names): (Vec<_>, Vec<_>) =
+        found.found.iter().cloned().partition(|name| found.is_mostly_list(name) && !each.contains(name));
     let is_even = names.iter().all(|name| found.is_everywhere(name));
     let mode = if is_even { SchemaMode::Freeze } else { SchemaMode::Evolve };
-    let left_out = left_out.into_iter().map(|name| format!("{name} (List)")).collect();
+    let mut left_out = Vec::with_capacity(lists.len());
+    for name in lists {
+        left_out.push(match each.is_empty() && found.is_list_of_objects(&name) {
+            true => format!("{name} (List; `each = [\"{name}\"]` makes an event of each item)"),
+            false => format!("{name} (List)"),
+        });
+    }
     let is_export = each == ["timestamps", "values"] && names.iter().any(|name| name.starts_with("metric."));
     let (preset, each) = if is_export { (Some(Preset::VictoriaMetrics), Vec::new()) } else { (preset, each) };
     Ok(JsonHead { spec: SourceSpec { each, preset, mode, ..spec }, names, left_out })

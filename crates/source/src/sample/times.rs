@@ -50,9 +50,12 @@ const BETWEEN_ENDS: [&str; 6] = [" - ", " – ", " to ", " bis ", "/", "--"];
 /// Days of a spreadsheet of the years 1982 to 2064.
 const SPREADSHEET_DAYS: std::ops::Range<i64> = 30_000..60_000;
 
-/// Whether a column of this name is likely to hold times.
+/// Whether a column of this name is likely to hold times. The first place of pairs, such as `values.0`, mostly does.
 pub fn named_so(name: &str) -> bool {
     let name = trimmed_text(name).to_lowercase();
+    if name.ends_with(".0") {
+        return true;
+    }
     let mut parts = name.split(|c: char| !c.is_alphanumeric());
     WORDS.iter().any(|word| name.contains(word)) || parts.any(|part| NAMES.contains(&part))
 }

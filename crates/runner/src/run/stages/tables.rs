@@ -670,6 +670,11 @@ fn reading_notes(loads: &[Pending]) -> Vec<String> {
                 "source {source}: lines with as many fields as the header that begin with the mark of `csv.comment`, and are not read: {count} (first: {file}, line {line})"
             ));
         }
+        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.empty_lists.as_ref()) {
+            notes.push(format!(
+                "source {source}: lists of `each` that are empty and give no event: {count} (first: {file}, line {line})"
+            ));
+        }
         if let Some(NotedRows { count, file, line }) = noted(|stats| stats.bare_returns.as_ref()) {
             notes.push(format!(
                 "source {source}: records with a carriage return (CR) that ends no line and stays in its value: {count} (first: {file}, line {line})"
