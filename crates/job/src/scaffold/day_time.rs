@@ -55,6 +55,30 @@ impl DayTime {
         })
     }
 
+    /// Text of four or six digits in all rows, which are hours and minutes, or also seconds: 0930, 093000.
+    pub fn of_digit_text(name: &str, text: &StringArray) -> Option<Self> {
+        let length = text.iter().flatten().next()?.trim().len();
+        let with_seconds = length == 6;
+        if !with_seconds && length != 4 {
+            return None;
+        }
+
+        let mut micros = Vec::with_capacity(text.len());
+        for value in text {
+            let digits = value.map(str::trim);
+            micros.push(match digits {
+                None => None,
+                Some(digits) if digits.len() != length || !digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    return None;
+                }
+                Some(digits) => Some(seconds_of_digits(digits.parse().ok()?, with_seconds)? * SECOND),
+            });
+        }
+
+        let number = format!("cast({} as bigint)", identifier(name));
+        Some(Self { micros, sql: seconds_sql(&number, with_seconds), has_fraction: false })
+    }
+
     /// Numbers whose digits are hours and minutes, or also seconds: 930, 93000.
     pub fn of_digits(name: &str, values: &[Option<i64>]) -> Option<Self> {
         let most = values.iter().flatten().copied().max()?;
@@ -72,12 +96,7 @@ impl DayTime {
             });
         }
 
-        let name = identifier(name);
-        let sql = match with_seconds {
-            true => format!("3600 * ({name} / 10000) + 60 * ({name} / 100 % 100) + {name} % 100"),
-            false => format!("3600 * ({name} / 100) + 60 * ({name} % 100)"),
-        };
-        Some(Self { micros, sql, has_fraction: false })
+        Some(Self { micros, sql: seconds_sql(&identifier(name), with_seconds), has_fraction: false })
     }
 }
 
@@ -167,6 +186,14 @@ fn seconds_of_digits(digits: i64, with_seconds: bool) -> Option<i64> {
     (minutes < 60 && seconds < 60 && total <= SECONDS_OF_DAY).then_some(total)
 }
 
+/// SQL for the seconds since midnight of a number with these digits.
+fn seconds_sql(number: &str, with_seconds: bool) -> String {
+    match with_seconds {
+        true => format!("3600 * ({number} / 10000) + 60 * ({number} / 100 % 100) + {number} % 100"),
+        false => format!("3600 * ({number} / 100) + 60 * ({number} % 100)"),
+    }
+}
+
 fn micros_of(fraction: &str) -> Option<i64> {
     let is_digits = (1..=6).contains(&fraction.len()) && fraction.bytes().all(|byte| byte.is_ascii_digit());
     format!("{fraction:0<6}").parse().ok().filter(|_| is_digits)
@@ -204,5 +231,12 @@ mod tests {
         assert_eq!(digits(&[30, 930, 2400]), Some(vec![hours(0.5), hours(9.5), hours(24.0)]));
         assert_eq!(digits(&[1, 24]), None);
         assert_eq!(digits(&[93_060]), None);
+        let written = |values: &[&str]| {
+            let found = DayTime::of_digit_text("time", &StringArray::from(values.to_vec()))?;
+            Some(found.micros.into_iter().flatten().collect::<Vec<_>>())
+        };
+        assert_eq!(written(&["000000", "093000"]), Some(vec![0, hours(9.5)]));
+        assert_eq!(written(&["0030", "2400"]), Some(vec![hours(0.5), hours(24.0)]));
+        assert_eq!(written(&["0030", "093000"]), None);
     }
 }

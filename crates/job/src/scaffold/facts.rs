@@ -27,6 +27,9 @@ const CLOCKS: [&str; 12] =
 pub(crate) const YEAR_NAMES: [&str; 3] = ["year", "yr", "yyyy"];
 pub(crate) const YEARS: std::ops::Range<i64> = 1678..2262;
 
+/// Words in the names of columns of hours.
+const HOURS: [&str; 8] = ["hour", "hours", "hr", "he", "stunde", "hora", "heure", "hourending"];
+
 /// Columns and rows of a sample, with what decisions about a layout need to know of them.
 #[derive(Debug)]
 pub(crate) struct Facts {
@@ -56,6 +59,8 @@ pub(crate) struct Column {
     pub is_written_number: bool,
     /// For times of day, such as `13:45`, `1:45 PM` or 134500.
     pub clock: Option<DayTime>,
+    /// For columns named like hours: its values, from 0 to 24, also of text such as `01`.
+    pub hours: Option<Vec<Option<i64>>>,
     /// The first value of text that is not null, to show it in notes.
     pub first: Option<String>,
     /// The name under which a row key has it, where a template cannot refer to its own.
@@ -144,6 +149,7 @@ impl Column {
             month_names: false,
             is_written_number: false,
             clock: None,
+            hours: None,
             first: None,
             alias: None,
             null_name: None,
@@ -168,12 +174,17 @@ impl Column {
             } else if let Some(numbers) = short_numbers(text).filter(|_| is_of_path) {
                 (self.whole, self.is_written_number) = (numbers, true);
             }
-            self.clock = DayTime::of_text(&self.name, text);
+            self.clock = DayTime::of_text(&self.name, text)
+                .or_else(|| self.is_named(&CLOCKS).then(|| DayTime::of_digit_text(&self.name, text)).flatten());
+            self.hours = short_numbers(text).filter(|hours| self.is_named(&HOURS) && are_hours(hours));
             self.first = text.iter().flatten().next().map(str::to_owned);
             self.null_name = self.free_null_name(text, is_of_path);
         }
-        if self.is_natural() && self.words().iter().any(|word| CLOCKS.contains(&word.as_str())) {
+        if self.is_natural() && self.is_named(&CLOCKS) {
             self.clock = DayTime::of_digits(&self.name, &self.whole);
+        }
+        if self.is_natural() && self.is_named(&HOURS) && are_hours(&self.whole) {
+            self.hours = Some(self.whole.clone());
         }
         self
     }
@@ -235,14 +246,23 @@ impl Column {
 
     /// Whether all its values are integers from 0 on, as those of ids and parts of times are.
     pub fn is_natural(&self) -> bool {
+        self.is_whole() && self.whole.iter().flatten().all(|value| *value >= 0)
+    }
+
+    /// Whether all its values are integers of 64 bits.
+    pub fn is_whole(&self) -> bool {
         matches!(self.kind, FieldType::Int64 | FieldType::UInt64)
-            && self.whole.iter().flatten().all(|value| *value >= 0)
             && self.whole.iter().flatten().count() + self.nulls == self.ids.len()
     }
 
     /// Whether its values can be summed, as measured ones can.
     pub fn is_number(&self) -> bool {
         matches!(self.kind, FieldType::Int64 | FieldType::UInt64 | FieldType::Float64 | FieldType::Decimal { .. })
+    }
+
+    /// Whether one of `words` is in its name.
+    fn is_named(&self, words: &[&str]) -> bool {
+        self.words().iter().any(|word| words.contains(&word.as_str()))
     }
 
     /// The words of its name, in lower case.
@@ -300,6 +320,12 @@ fn short_numbers(text: &StringArray) -> Option<Vec<Option<i64>>> {
         });
     }
     Some(numbers).filter(|numbers| numbers.iter().any(Option::is_some))
+}
+
+/// Whether values are the hours of days: several, from 0 to 24.
+fn are_hours(values: &[Option<i64>]) -> bool {
+    let are_few = values.iter().flatten().all(|hour| (0..25).contains(hour));
+    are_few && values.iter().flatten().any(|hour| *hour > 12)
 }
 
 /// The numbers of months, if all values are English month names.

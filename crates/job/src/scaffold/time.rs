@@ -1,5 +1,7 @@
 //! Finds the event time of a sample: one column, the first non-null of several, or one derived from parts.
 
+use std::cmp::Reverse;
+
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
@@ -24,6 +26,8 @@ pub(crate) struct EventTime {
     pub skipped: usize,
     /// Rows whose local time, put together from several columns, occurs twice because the clocks go back.
     pub repeated: usize,
+    /// Whether it is put together from local times that are taken as UTC.
+    pub is_taken_as_utc: bool,
     /// Why it was chosen, as a comment says it.
     pub why: String,
 }
@@ -48,6 +52,13 @@ impl EventTime {
         })
     }
 
+    /// Whether all rows that have one share it, such as the time of an export.
+    fn is_constant(&self) -> bool {
+        let mut times = self.micros.iter().flatten();
+        let first = times.next();
+        self.micros.len() > 1 && times.all(|micros| Some(micros) == first)
+    }
+
     /// Whether all times are whole multiples of `size` microseconds since the epoch.
     pub fn are_multiples_of(&self, size: i64) -> bool {
         self.micros.iter().flatten().all(|micros| micros % size == 0)
@@ -64,15 +75,30 @@ const NO_TIME: &str = "to_timestamp_seconds(0)";
 
 /// Names that are most likely the event time.
 const FIRST: [&str; 8] = ["ts", "timestamp", "time", "datetime", "event", "utc", "recorded", "observed"];
+/// Words in names of the start and the end of a span of time.
+const STARTS: [&str; 7] = ["start", "started", "begin", "from", "pickup", "von", "beginn"];
+const ENDS: [&str; 9] = ["end", "ended", "stop", "until", "to", "dropoff", "finish", "bis", "ende"];
+/// Names of days of the year.
+const DAYS_OF_YEAR: [&str; 7] = ["doy", "jday", "yday", "dayofyear", "day_of_year", "julian_day", "julianday"];
 
 /// The event time. If there is none, all rows share a constant.
 pub(crate) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> EventTime {
-    of_moments(facts)
-        .or_else(|| of_day_and_clock(facts, zone))
-        .or_else(|| of_one(sample, facts, FieldType::Date, "the only column with a day"))
-        .or_else(|| of_parts(facts, zone))
-        .or_else(|| of_epoch(sample, facts))
-        .unwrap_or_else(|| none(facts, "no column holds times: all rows share one time"))
+    let mut constant = None;
+    let ways: [&dyn Fn() -> Option<EventTime>; 5] = [
+        &|| of_moments(facts),
+        &|| of_day_and_clock(facts, zone),
+        &|| of_day(facts),
+        &|| of_parts(facts, zone),
+        &|| of_epoch(sample, facts),
+    ];
+    for way in ways {
+        match way() {
+            Some(time) if time.is_constant() => constant = constant.or(Some(time)),
+            Some(time) => return time,
+            None => {}
+        }
+    }
+    constant.unwrap_or_else(|| none(facts, "no column holds times: all rows share one time"))
 }
 
 /// The constant time of rows without one.
@@ -84,6 +110,7 @@ pub(crate) fn none(facts: &Facts, why: &str) -> EventTime {
         micros: vec![Some(0); facts.rows],
         skipped: 0,
         repeated: 0,
+        is_taken_as_utc: false,
         why: why.to_owned(),
     }
 }
@@ -92,8 +119,15 @@ pub(crate) fn none(facts: &Facts, why: &str) -> EventTime {
 fn of_moments(facts: &Facts) -> Option<EventTime> {
     let moments = facts.columns.iter().filter(|column| column.kind == FieldType::Timestamp);
     let mut found: Vec<&Column> = moments.filter(|column| column.nulls < facts.rows).collect();
+    // One time in all rows is that of an export, if others vary.
+    if found.iter().any(|column| column.distinct > 1) {
+        found.retain(|column| column.distinct > 1);
+    }
     // Of equal ones the first in the file.
-    found.sort_by_key(|column| (column.nulls, !is_likely(column), std::cmp::Reverse(column.distinct)));
+    let has_start = found.iter().any(|column| is_start(column));
+    found.sort_by_key(|column| {
+        (column.nulls, has_start && is_end(column), !is_likely(column), !is_utc(column), Reverse(column.distinct))
+    });
     let best = *found.first()?;
     let others = found.len() > 1;
     if best.nulls == 0 {
@@ -123,8 +157,24 @@ fn of_moments(facts: &Facts) -> Option<EventTime> {
         micros,
         skipped: 0,
         repeated: 0,
+        is_taken_as_utc: false,
         why: why.to_owned(),
     })
+}
+
+/// Whether a column has a name of the start of a span of time.
+fn is_start(column: &Column) -> bool {
+    column.words().iter().any(|word| STARTS.contains(&word.as_str()))
+}
+
+/// Whether a column has a name of the end of a span of time.
+fn is_end(column: &Column) -> bool {
+    column.words().iter().any(|word| ENDS.contains(&word.as_str()))
+}
+
+/// Whether the name of a column says that its times are in UTC.
+fn is_utc(column: &Column) -> bool {
+    column.words().iter().any(|word| matches!(word.as_str(), "utc" | "gmt"))
 }
 
 /// Whether a column has a name that is most likely the event time.
@@ -143,20 +193,41 @@ fn alone(column: &Column, why: &str) -> EventTime {
         // Templates cannot refer to its name: derive a column with the same values.
         false => ("event_time".to_owned(), Some(identifier(&column.name))),
     };
-    EventTime { name, derive, parts: Vec::new(), micros, skipped: 0, repeated: 0, why: why.to_owned() }
+    EventTime {
+        name,
+        derive,
+        parts: Vec::new(),
+        micros,
+        skipped: 0,
+        repeated: 0,
+        is_taken_as_utc: false,
+        why: why.to_owned(),
+    }
 }
 
-fn of_one(_sample: &Sample, facts: &Facts, kind: FieldType, why: &str) -> Option<EventTime> {
-    let column = facts.columns.iter().filter(|column| column.kind == kind && column.fits_templates());
-    let best = column.min_by_key(|column| column.nulls).filter(|column| column.nulls < facts.rows)?;
+/// The best column of days.
+fn of_day(facts: &Facts) -> Option<EventTime> {
+    let days = facts.columns.iter().filter(|column| column.kind == FieldType::Date && column.fits_templates());
+    let days: Vec<&Column> = days.filter(|column| column.nulls < facts.rows).collect();
+    let has_start = days.iter().any(|column| is_start(column));
+    let best = days.iter().min_by_key(|column| (column.distinct < 2, column.nulls, has_start && is_end(column)))?;
+    let why = if days.len() > 1 { "the first column with a day in every row" } else { "the only column with a day" };
     Some(alone(best, why))
 }
 
 /// A column with a day and one with a clock time or an hour.
 fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
-    let (day_at, day) = whole_column(facts, |column| column.kind == FieldType::Date)?;
+    let is_day = |column: &Column| column.kind == FieldType::Date;
+    let is_clock = |column: &Column| column.clock.is_some();
+    // Beside local ones, a day and a time of day in UTC are the better pair.
+    let utc_day = whole_column(facts, |column| is_day(column) && is_utc(column));
+    let utc_clock = whole_column(facts, |column| is_clock(column) && is_utc(column));
+    let in_utc = utc_day.zip(utc_clock);
+    let zone = if in_utc.is_some() { Some(Tz::UTC) } else { zone };
+
+    let (day_at, day) = in_utc.map_or_else(|| whole_column(facts, is_day), |(day, _)| Some(day))?;
     let start = format!("cast(date_part('epoch', {}) as bigint)", identifier(&day.name));
-    if let Some((clock_at, clock)) = whole_column(facts, |column| column.clock.is_some())
+    if let Some((clock_at, clock)) = in_utc.map_or_else(|| whole_column(facts, is_clock), |(_, clock)| Some(clock))
         && let Some(DayTime { micros: clocks, sql, has_fraction }) = &clock.clock
     {
         let mut micros = Vec::with_capacity(facts.rows);
@@ -174,7 +245,7 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
 
     let hour = named(facts, &["hour", "hr", "hora", "heure", "stunde"], 0..25);
     let minute = named(facts, &["minute", "min"], 0..60);
-    let (hour_at, hour) = hour?;
+    let Some((hour_at, hour)) = hour else { return of_day_and_hours(facts, day_at, &start, zone) };
     let mut parts = vec![day_at, hour_at];
     let mut seconds = format!("{start} + 3600 * {}", part(hour));
     let mut micros: Vec<_> = day.whole.iter().map(|day| day.and_then(|day| day.checked_mul(DAY))).collect();
@@ -186,6 +257,21 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     }
     let local = format!("to_timestamp_seconds({seconds})");
     Some(made(facts, parts, local, micros, zone, "a day and an hour, put together"))
+}
+
+/// A column with a day, and one named like hours whose values are 0 to 24, also with a zero in front: an hour that ends at
+/// 24 ends at the next midnight.
+fn of_day_and_hours(facts: &Facts, day_at: usize, start: &str, zone: Option<Tz>) -> Option<EventTime> {
+    let (hours_at, hours) = whole_column(facts, |column| column.hours.is_some())?;
+    let days = &facts.column(day_at)?.whole;
+    let mut micros = Vec::with_capacity(facts.rows);
+    for (day, hour) in days.iter().zip(hours.hours.as_ref()?) {
+        let start = day.and_then(|day| day.checked_mul(DAY));
+        micros.push(start.zip(*hour).map(|(start, hour)| start + hour * 3600 * SECOND));
+    }
+
+    let sql = format!("to_timestamp_seconds({start} + 3600 * cast({} as bigint))", identifier(&hours.name));
+    Some(made(facts, vec![day_at, hours_at], sql, micros, zone, "a day and an hour, put together"))
 }
 
 /// The columns of which a date is made.
@@ -234,10 +320,20 @@ fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     let mut parts = vec![year_at];
     parts.extend(month.iter().chain(&quarter).chain(&day).map(|(at, _)| *at));
 
+    let has_month = month.is_some() || quarter.is_some();
+    let day_of_year = named(facts, &DAYS_OF_YEAR, 1..367).filter(|_| !has_month);
+    parts.extend(day_of_year.iter().map(|(at, _)| *at));
+
     let [month, quarter, day] = [month, quarter, day].map(|found| found.map(|(_, column)| column));
     let date = DateParts { year, month, quarter, day };
     let mut seconds = format!("cast(date_part('epoch', {}) as bigint)", date.sql());
     let mut micros: Vec<Option<i64>> = (0..facts.rows).map(|row| date.micros(row)).collect();
+    if let Some((_, day_of_year)) = day_of_year {
+        seconds.push_str(&format!(" + 86400 * ({} - 1)", part(day_of_year)));
+        for (moment, day) in micros.iter_mut().zip(&day_of_year.whole) {
+            *moment = moment.zip(*day).map(|(moment, day)| moment + (day - 1) * DAY);
+        }
+    }
     if micros.iter().any(Option::is_none) {
         return None;
     }
@@ -245,7 +341,9 @@ fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     for (names, range, size) in
         [(["hour", "hr", "hh"], 0..25, 3600), (["minute", "min", "mi"], 0..60, 60), (["second", "sec", "ss"], 0..60, 1)]
     {
-        let Some((at, column)) = named(facts, &names, range).filter(|_| day.is_some()) else { break };
+        let Some((at, column)) = named(facts, &names, range).filter(|_| day.is_some() || day_of_year.is_some()) else {
+            break;
+        };
         seconds.push_str(&format!(" + {size} * {}", part(column)));
         add(&mut micros, column, size);
         parts.push(at);
@@ -307,6 +405,7 @@ fn made(
         micros,
         skipped,
         repeated,
+        is_taken_as_utc: zone.is_none(),
         why: why.to_owned(),
     }
 }
