@@ -1,9 +1,11 @@
 //! `tidetable new` proposes jobs that load every row.
 
 mod first_look;
+mod lists;
 mod loggers;
 mod odd_values;
 mod readings;
+mod roles;
 mod shapes;
 mod types_and_keys;
 
@@ -53,7 +55,7 @@ fn same_counts(project: &Project, file: &str, said: &Value) {
     let job = project.read(&format!("jobs/{}/job.toml", said["job"].as_str().unwrap()));
     let nulls = if job.contains("\"NA\"") { ["", "NA"] } else { ["", ""] };
     let notes = said["notes"].to_string();
-    let spoken = |name: &str| !notes.contains("are not stored") || !notes.contains(name);
+    let spoken = |name: &str| !notes.contains(" not stored") || !notes.contains(name);
     let counts: Vec<_> = header
         .iter()
         .enumerate()

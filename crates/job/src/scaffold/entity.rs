@@ -1,7 +1,7 @@
 //! Finds the entity of the readings (a meter, a station), and further columns that distinguish readings.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tidetable_layout::FieldType;
 use xxhash_rust::xxh3::xxh3_128;
@@ -25,7 +25,11 @@ const THINGS: &str = "\
     id station sensor meter device host hostname machine symbol ticker server node vehicle user customer player \
     account balloon asset tag uuid key serial person employee patient truck ship buoy plant turbine unit instance \
     pump page url product item store shop team driver well tank logger probe messstelle gerät zähler anlage capteur \
-    compteur appareil";
+    compteur appareil mmsi icao icao24 imei iccid mpan mprn eui slave";
+/// Words in names of what is said of readings, such as their unit: an entity only where no other column is one.
+const REMARKS: &str = "\
+    unit units quality flag flags status description type agent comment remark note kind method uncert uncertainty \
+    qualifier";
 /// Words in names of columns for groups and kinds of entities.
 const GROUPS: &str = "\
     name code region city site location origin exchange country continent area room building tenant channel garden \
@@ -76,19 +80,28 @@ pub(crate) fn find(facts: &Facts, time: &EventTime, path_columns: &[String]) -> 
     let mut measures = ties.clone();
     let together = most_of_one_time(time);
     ties.retain(|at| facts.column(*at).is_some_and(|column| breaks_ties(column, time.is_none(), together)));
-    measures.retain(|at| !ties.contains(at) && facts.column(*at).is_some_and(is_exact));
+    measures
+        .retain(|at| !ties.contains(at) && facts.column(*at).is_some_and(|column| is_exact(column, time.is_none())));
 
-    let mut key = RowKey { entity: likeliest_entity(facts, &names).into_iter().collect(), ..RowKey::default() };
+    let entity = likeliest_entity(facts, time, &names);
+    let mut remarks = names.clone();
+    names.retain(|at| facts.column(*at).is_some_and(|column| !is_remark(column)));
+    remarks.retain(|at| !names.contains(at));
+
+    let mut key = RowKey { entity: entity.into_iter().collect(), ..RowKey::default() };
     let mut left = lost(facts, time, &key.entity);
-    // Further names first, then row numbers. A measure is of the key only where rows that differ would be lost without it.
-    for (tier, mut candidates) in [names, ties, measures].into_iter().enumerate() {
+    // Further names first, then row numbers, then remarks. A measure is of the key only where rows that differ would be lost
+    // without it.
+    let tiers = [(Tier::Names, names), (Tier::Ties, ties), (Tier::Remarks, remarks), (Tier::Ties, measures)];
+    for (tier, mut candidates) in tiers {
         while left > 0 && key.columns().count() < MAX_COLUMNS {
             let used: Vec<usize> = key.columns().collect();
             candidates.retain(|at| !used.contains(at));
             let next = candidates.iter().map(|at| (lost(facts, time, &[used.as_slice(), &[*at]].concat()), *at)).min();
             let Some((then, at)) = next.filter(|(then, at)| worth(facts, time, tier, *at, left, *then)) else { break };
             left = then;
-            if tier == 0 { key.entity.push(at) } else { key.ties.push(at) }
+            let is_name = tier == Tier::Names || tier == Tier::Remarks && key.columns().count() == 0;
+            if is_name { key.entity.push(at) } else { key.ties.push(at) }
         }
     }
 
@@ -100,7 +113,13 @@ pub(crate) fn find(facts: &Facts, time: &EventTime, path_columns: &[String]) -> 
         }
     }
 
-    key.entity.sort_by_key(|at| (facts.column(*at).map_or(0, |column| column.distinct), *at));
+    // From the general to the specific, but what all rows share comes behind: it leads to one place.
+    key.entity.sort_by_key(|at| {
+        let column = facts.column(*at);
+        let distinct = column.map_or(0, |column| column.distinct);
+        let is_of_path = column.is_some_and(|column| path_columns.contains(&column.name));
+        (distinct < 2 && !is_of_path, distinct, *at)
+    });
     key.doubles = doubles(facts, time, &key.identity());
     key
 }
@@ -126,15 +145,37 @@ fn usable_columns(facts: &Facts, time: &EventTime) -> Vec<usize> {
     usable
 }
 
+/// The columns that are tried for the key together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tier {
+    /// Columns that name things.
+    Names,
+    /// Columns that distinguish readings of the same time, and measured values.
+    Ties,
+    /// Columns that say something of readings, such as their unit.
+    Remarks,
+}
+
 /// The column that most likely names the entity, among columns that name things; `None` if none is called so.
-fn likeliest_entity(facts: &Facts, names: &[usize]) -> Option<usize> {
+fn likeliest_entity(facts: &Facts, time: &EventTime, names: &[usize]) -> Option<usize> {
     let columns = names.iter().filter_map(|at| Some((*at, facts.column(*at)?)));
     // One whose nulls need a name is worth it only if it tells rows apart.
     let columns = columns.filter(|(_, column)| column.null_name.is_none());
+    let columns = columns.filter(|(_, column)| !is_remark(column) || column.distinct > 1);
+    let has_doubles = doubles(facts, time, &[]).count > 0;
     let best = columns.filter(|(_, column)| rank(column) < 2).min_by_key(|(at, column)| {
-        (column.nulls > 0, rank(column), column.kind != FieldType::Text, Reverse(column.distinct), *at)
+        let is_idle = has_doubles && column.distinct < 2;
+        let is_unlike = (is_remark(column), is_idle, rank(column), column.kind != FieldType::Text);
+        (column.nulls > 0, is_unlike, Reverse(column.distinct), *at)
     });
     best.map(|(at, _)| at)
+}
+
+/// Whether a column is named like something that is said of readings: a `store_and_fwd_flag` is no store.
+fn is_remark(column: &Column) -> bool {
+    let words = column.words();
+    let ends_in_id = words.last().is_some_and(|word| matches!(word.as_str(), "id" | "code"));
+    !ends_in_id && words.iter().any(|word| is_listed(REMARKS, word))
 }
 
 /// The most rows of one time.
@@ -153,21 +194,49 @@ fn is_thing(column: &Column) -> bool {
 
 /// Whether a column that reduces the duplicates from `before` to `then` belongs in the key. A few duplicates, such as
 /// those of a repeated hour, do not justify a measured value in the key.
-fn worth(facts: &Facts, time: &EventTime, tier: usize, at: usize, before: usize, then: usize) -> bool {
+fn worth(facts: &Facts, time: &EventTime, tier: Tier, at: usize, before: usize, then: usize) -> bool {
     let Some(column) = facts.columns.get(at) else { return false };
     // Numbers are usually measured values.
     let rare = if column.is_number() { RARE_NUMBERS } else { RARE };
     let many = before * rare >= facts.rows || time.is_none();
     match tier {
-        0 => then < before && (many || rank(column) < 2),
-        _ => then < before && (time.is_none() || counts(column) || many && then * 2 <= before),
+        Tier::Names | Tier::Remarks => then < before && (many || rank(column) < 2),
+        Tier::Ties => then < before && (time.is_none() || counts(column) || many && then * 2 <= before),
     }
 }
 
-/// Rows equal to an earlier one in every column.
-pub(crate) fn copies(facts: &Facts, time: &EventTime) -> usize {
-    let all: Vec<&Column> = facts.columns.iter().collect();
-    pairs(time, &all, true).count()
+/// Rows that would replace earlier ones, as notes tell them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Replaced {
+    /// Rows equal to an earlier one in every column.
+    pub copies: usize,
+    /// The others.
+    pub differing: usize,
+    /// The first of the others, or else of the copies.
+    pub first: Option<RowPair>,
+}
+
+impl Replaced {
+    /// Counts the rows that share the key and the time with an earlier row.
+    pub fn of(facts: &Facts, time: &EventTime, key: &RowKey) -> Self {
+        let all: Vec<&Column> = facts.columns.iter().collect();
+        let copies: HashSet<usize> = pairs(time, &all, true).map(|pair| pair.later).collect();
+        let used = key.identity();
+        let columns: Vec<&Column> = facts.at(&used).collect();
+
+        let mut replaced = Self { first: key.doubles.first, ..Self::default() };
+        for pair in pairs(time, &columns, key.series.is_some()) {
+            if copies.contains(&pair.later) {
+                replaced.copies += 1;
+                continue;
+            }
+            if replaced.differing == 0 {
+                replaced.first = Some(pair);
+            }
+            replaced.differing += 1;
+        }
+        replaced
+    }
 }
 
 /// The columns in which rows differ from an earlier row with the same key and time.
@@ -287,11 +356,12 @@ fn names_things(column: &Column, facts: &Facts, timeless: bool) -> bool {
     }
 }
 
-/// Whether the values of a measure can be keys.
-fn is_exact(column: &Column) -> bool {
+/// Whether the values of a measure can be keys. Without a time, any can.
+fn is_exact(column: &Column, timeless: bool) -> bool {
     match column.kind {
         FieldType::Int64 | FieldType::UInt64 => column.is_natural(),
         FieldType::Decimal { .. } => true,
+        FieldType::Float64 | FieldType::Bool => timeless,
         _ => false,
     }
 }
@@ -302,10 +372,12 @@ fn breaks_ties(column: &Column, timeless: bool, together: usize) -> bool {
     match column.kind {
         FieldType::Text => column.longest <= LONGEST,
         FieldType::Int64 | FieldType::UInt64 => {
-            let is_index = counts(column) || column.distinct <= together * MOST_INDEXES;
-            timeless || column.is_natural() && is_index
+            // Also below 0: -1 may stand for all channels.
+            let is_few = column.distinct <= together * MOST_INDEXES;
+            timeless || column.is_natural() && counts(column) || is_few && column.is_whole()
         }
-        FieldType::Float64 | FieldType::Decimal { .. } | FieldType::Bool => timeless,
+        FieldType::Bool => timeless,
+        FieldType::Float64 | FieldType::Decimal { .. } => false,
         FieldType::Date | FieldType::Timestamp => column.whole.iter().flatten().all(|value| *value >= 0),
     }
 }

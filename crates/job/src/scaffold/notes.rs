@@ -4,11 +4,13 @@
 use arrow::util::display::array_value_to_string;
 use chrono::{DateTime, Days, NaiveDate, SecondsFormat};
 use tidetable_layout::FieldType;
+use tidetable_layout::time::DAY;
 use tidetable_source::sample::{NearlyTyped, NullWords, Sample, SampleColumn, UnusualType, named_so};
 use tidetable_source::{ColumnSpec, Counted, Format, TextNotes, Unread};
 
 use crate::scaffold::draft::Draft;
-use crate::scaffold::entity::{RowPair, copies, differing, keyless};
+use crate::scaffold::entity::{Replaced, RowPair, differing, keyless};
+use crate::scaffold::facts::Column;
 use crate::scaffold::identifier::identifier;
 use crate::scaffold::time::repeated_local;
 use crate::scaffold::value_notes::{cut, value_notes};
@@ -19,6 +21,10 @@ const UNLIKE: usize = 5;
 /// Words in the names of columns of times of day.
 const TIMES_OF_DAY: [&str; 9] = ["time", "clock", "hour", "hours", "zeit", "uhrzeit", "hora", "heure", "tod"];
 const SHOWN: usize = 4;
+/// Abbreviations of zones in the names of columns.
+const ZONES: [&str; 16] = [
+    "CET", "CEST", "MEZ", "MESZ", "WET", "WEST", "EET", "EEST", "EST", "EDT", "CST", "CDT", "MST", "PST", "PDT", "BST",
+];
 
 /// All notes, in the order of what they are about: files, times, rejected rows, the form of the text, columns, the key.
 pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
@@ -32,7 +38,8 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
 
     if !time.parts.is_empty() {
         let names: Vec<_> = facts.at(&time.parts).map(|column| column.name.as_str()).collect();
-        notes.push(format!("{} are not stored: {} says the same.", names.join(", "), time.name));
+        let are = if names.len() == 1 { "is" } else { "are" };
+        notes.push(format!("{} {are} not stored: {} says the same.", names.join(", "), time.name));
     }
     for (found, column) in sample.columns.iter().zip(&sample.spec.columns) {
         notes.extend(column_notes(found, column));
@@ -48,13 +55,75 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
 
     notes.extend(without_values(draft));
     notes.extend(named_nulls(draft));
+    notes.extend(measured_keys(draft));
     notes.extend(repeated_times(draft));
+    notes.extend(local_times(draft));
+    notes
+}
+
+/// Times without an offset, which are taken as UTC, and what the file says of their zone.
+fn local_times(draft: &Draft<'_>) -> Option<String> {
+    let Draft { sample, facts, time, .. } = draft;
     let mut columns = sample.columns.iter().zip(&sample.spec.columns);
     let is_local = columns.any(|(found, column)| found.without_offset && column.kind == FieldType::Timestamp);
-    if is_local && draft.zone.is_none() {
-        notes.push("Times are written without an offset and taken as UTC; --timezone says otherwise.".to_owned());
+    let is_of_parts = time.is_taken_as_utc && !time.are_multiples_of(DAY);
+    if !is_local && !is_of_parts || draft.zone.is_some() {
+        return None;
     }
-    notes
+
+    let mut said = String::new();
+    let derived = time.derive.as_deref();
+    let is_used = |column: &Column| column.name == time.name || derived == Some(&identifier(&column.name));
+    let mut times = facts.columns.iter().filter(|column| is_used(column)).chain(facts.at(&time.parts));
+    if let Some(zone) = times.find_map(|column| zone_of_name(&column.name)) {
+        said = format!(" The header says {zone}.");
+    } else if let Some(column) = facts.columns.iter().find(|column| is_zone(column)) {
+        let first = column.first.as_deref().unwrap_or_default();
+        said = format!(" {} names a zone, such as '{}', and is not used.", column.name, cut(first));
+    }
+    Some(format!("Times are written without an offset and taken as UTC; --timezone says otherwise.{said}"))
+}
+
+/// Whether a column is named like a time zone, and has a few texts.
+fn is_zone(column: &Column) -> bool {
+    let name = column.name.to_lowercase().replace([' ', '-', '_'], "");
+    let is_named = matches!(name.as_str(), "tz" | "timezone" | "tzcd" | "zone" | "zoneid" | "tzname" | "zeitzone");
+    is_named
+        && column.kind == FieldType::Text
+        && column.first.is_some()
+        && column.distinct * 10 <= column.ids.len().max(20)
+}
+
+/// A zone in the name of a column, and how --timezone has it: `GMT-05:00`, `CET/CEST`.
+fn zone_of_name(name: &str) -> Option<String> {
+    let words: Vec<&str> = name.split(|letter: char| letter.is_whitespace() || "(),;[]_".contains(letter)).collect();
+    words.iter().find_map(|word| {
+        let offset = word.strip_prefix("GMT").or(word.strip_prefix("UTC"));
+        if let Some(offset) = offset.filter(|offset| offset.starts_with(['+', '-'])) {
+            let digits = offset.get(1..)?;
+            let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "00"));
+            let is_offset = [hours, minutes].iter().all(|part| part.parse::<u8>().is_ok());
+            let sign = offset.get(..1)?;
+            return is_offset.then(|| format!("{word}: --timezone {sign}{hours:0>2}:{minutes}"));
+        }
+        let is_zone = |word: &str| ZONES.contains(&word);
+        word.split('/').all(is_zone).then(|| (*word).to_owned())
+    })
+}
+
+/// Measured values in the key, because nothing else tells readings of one time apart.
+fn measured_keys(draft: &Draft<'_>) -> Option<String> {
+    let Draft { facts, key, time, .. } = draft;
+    let ties = facts.at(&key.ties).filter(|column| matches!(column.kind, FieldType::Decimal { .. }));
+    let names: Vec<String> = ties.map(|column| column.name.clone()).collect();
+    let is = if names.len() == 1 { "is a measured value" } else { "are measured values" };
+    (!names.is_empty() && !time.is_none()).then(|| {
+        format!(
+            "{} {is} and of the key, because no other column tells readings of one time apart: a corrected reading becomes \
+             another row.",
+            some(&names)
+        )
+    })
 }
 
 /// Notes on the files beside the first: what the sample is of, and which are unlike.
@@ -231,6 +300,18 @@ fn header_notes(sample: &Sample) -> Vec<String> {
             sample.doubled.join(", ")
         ));
     }
+    let TextNotes { empty_lists: Counted { count, first_line }, list_records, .. } = sample.notes;
+    if !sample.spec.each.is_empty() {
+        let events: usize = sample.batches.iter().map(|batch| batch.num_rows()).sum();
+        let (events, records) = (several(events as u64, "event"), several(list_records, "record"));
+        let lists = sample.spec.each.join(", ");
+        let empty = match count {
+            0 => String::new(),
+            1 => format!("; 1 list is empty and gives none (line {first_line})"),
+            _ => format!("; {count} lists are empty and give none (first: line {first_line})"),
+        };
+        notes.push(format!("`each` makes an event of each item of {lists}: {events} of {records}{empty}."));
+    }
     let is_by_place = !sample.spec.csv.header;
     if is_by_place && sample.unnamed.is_empty() {
         notes.push(
@@ -269,9 +350,10 @@ fn likeliest_time(draft: &Draft<'_>) -> Option<String> {
     })?;
 
     let first = found.first.as_deref().unwrap_or_default();
+    let name = &column.name;
     Some(format!(
-        "{} is named like a time, but '{}' is in no known form: a `format` reads other ones.",
-        column.name,
+        "{name} is named like a time, but '{}' is in no known form. If it is the event time, write its `format` into \
+         `columns`, {name} into `time`, and {{{name}:ms}} into `row_key`.",
         cut(first)
     ))
 }
@@ -334,7 +416,8 @@ fn column_notes(found: &SampleColumn, column: &ColumnSpec) -> Vec<String> {
     if let Some(UnusualType { words, read_as, .. }) = &found.unusual {
         notes.push(format!("{name}: {words}, read as {read_as}."));
     }
-    if let Some(unit) = &found.unit {
+    // What begins with a sign is of a code, such as 01-AB.
+    if let Some(unit) = found.unit.as_ref().filter(|unit| !unit.starts_with(['-', '_', '/', '.', ':'])) {
         let (quoted, unit) = (identifier(name), unit.replace('\'', "''"));
         notes.push(format!(
             "{name}: numbers with '{unit}', read as text; `derive` makes numbers of them: \
@@ -380,21 +463,17 @@ fn spreadsheet_day(written: &str) -> Option<NaiveDate> {
 /// A note on rows that would replace earlier ones, with the first as an example.
 fn replaced(draft: &Draft<'_>) -> Option<String> {
     let Draft { time, key, facts, .. } = draft;
-    let RowPair { earlier, later } = key.doubles.first?;
-    let copies = copies(facts, time);
-    let differing_rows = key.doubles.count.saturating_sub(copies);
+    key.doubles.first?;
+    let Replaced { copies, differing: differing_rows, first } = Replaced::of(facts, time, key);
+    let RowPair { earlier, later } = first?;
     let (start, way_on) = match differing_rows {
         0 if copies == 1 => ("1 row is a copy of an earlier row in every column".to_owned(), "the table has it once"),
         0 => (format!("{copies} rows are copies of an earlier row in every column"), "the table has them once"),
         _ => (
             format!(
                 "{} the key and time of an earlier row and {} from it in {}",
-                if key.doubles.count == 1 {
-                    "1 row has".to_owned()
-                } else {
-                    format!("{} rows have", key.doubles.count)
-                },
-                if key.doubles.count == 1 { "differs" } else { "differ" },
+                if differing_rows == 1 { "1 row has".to_owned() } else { format!("{differing_rows} rows have") },
+                if differing_rows == 1 { "differs" } else { "differ" },
                 some(&differing(facts, time, key))
             ),
             match draft.zone.zip(time.micros.get(later).copied().flatten()) {
@@ -415,7 +494,12 @@ fn replaced(draft: &Draft<'_>) -> Option<String> {
     let at = at.and_then(DateTime::from_timestamp_micros);
     let at = at.map(|at| format!("{} {}", time.name, at.to_rfc3339_opts(SecondsFormat::AutoSi, true)));
     let place = fields.chain(at).collect::<Vec<_>>().join(", ");
-    Some(format!("{start}: {way_on}. The first are rows {} and {} ({place}).", earlier + 1, later + 1))
+    let others = match (differing_rows, copies) {
+        (0, _) | (_, 0) => String::new(),
+        (_, 1) => " 1 other row is a copy of an earlier row in every column.".to_owned(),
+        (_, copies) => format!(" {copies} other rows are copies of an earlier row in every column."),
+    };
+    Some(format!("{start}: {way_on}. The first are rows {} and {} ({place}).{others}", earlier + 1, later + 1))
 }
 
 /// Local times that occur twice: how many, and the first, as the clocks showed it.
