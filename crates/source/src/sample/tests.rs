@@ -511,10 +511,7 @@ fn days_alone_among_times_are_midnights() {
 fn days_of_a_spreadsheet_may_be_called_time() {
     let first = |text: &str| columns_of(text).remove(0);
     assert_eq!(first("Time,v\n45323.000000,1\n45323.003472,2\n"), "Time Timestamp excel -");
-    assert_eq!(
-        first("Time,v\n0.000000,1\n45323.003472,2\n"),
-        "Time Decimal { precision: 13, scale: 6 } - -".replace("13", "13")
-    );
+    assert_eq!(first("Time,v\n0.000000,1\n45323.003472,2\n"), "Time Decimal { precision: 13, scale: 6 } - -");
 }
 
 #[test]

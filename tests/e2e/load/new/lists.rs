@@ -25,7 +25,7 @@ fn lists_that_are_no_samples_are_named() {
         _ => format!(r#"{{"time":"{}","cost":{at}.5}}"#, clock(at)),
     };
     let gateways = |at: usize| {
-        let other = if at % 3 == 0 { r#",{"gw":"g2","rssi":-110}"# } else { "" };
+        let other = if at.is_multiple_of(3) { r#",{"gw":"g2","rssi":-110}"# } else { "" };
         format!(r#"{{"time":"{}","cost":{at}.5,"labels":[{{"gw":"g1","rssi":-60}}{other}]}}"#, clock(at))
     };
     for (job, text) in [("a", lines(300, labels)), ("b", lines(300, seldom)), ("c", lines(300, gateways))] {

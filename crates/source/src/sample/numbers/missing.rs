@@ -35,6 +35,19 @@ struct Nines<'a> {
     count: u64,
 }
 
+/// A number as it is written.
+#[derive(Clone, Copy)]
+struct Written<'a> {
+    number: f64,
+    text: &'a str,
+}
+
+/// The least and the greatest number of a column.
+struct Ends<'a> {
+    least: Written<'a>,
+    most: Written<'a>,
+}
+
 /// The numbers of nines among `values` that lie outside the range of the others by more than that range, the most frequent
 /// first; `None` if there are none.
 pub(in crate::sample) fn far_numbers<'a>(
@@ -42,7 +55,7 @@ pub(in crate::sample) fn far_numbers<'a>(
     notation: Notation,
 ) -> Option<FarNumbers> {
     let mut nines: HashMap<u64, Nines<'a>> = HashMap::new();
-    let (mut least, mut most): (Option<(f64, &str)>, Option<(f64, &str)>) = (None, None);
+    let mut ends: Option<Ends<'a>> = None;
     let mut buffer = Vec::new();
     for value in values {
         let plain = notation.plain(value.as_bytes(), &mut buffer);
@@ -57,22 +70,24 @@ pub(in crate::sample) fn far_numbers<'a>(
             nines.entry(f64::to_bits(number)).or_insert(found).count += 1;
             continue;
         }
-        if least.is_none_or(|(least, _)| number < least) {
-            least = Some((number, value));
+        let own = Written { number, text: value };
+        let ends = ends.get_or_insert(Ends { least: own, most: own });
+        if number < ends.least.number {
+            ends.least = own;
         }
-        if most.is_none_or(|(most, _)| number > most) {
-            most = Some((number, value));
+        if number > ends.most.number {
+            ends.most = own;
         }
     }
 
-    let ((least, least_text), (most, most_text)) = (least?, most?);
-    let range = most - least;
+    let Ends { least, most } = ends?;
+    let range = most.number - least.number;
     let mut far: Vec<Nines<'_>> = nines.into_values().collect();
-    far.retain(|nines| least - nines.number > range || nines.number - most > range);
+    far.retain(|nines| least.number - nines.number > range || nines.number - most.number > range);
     far.sort_by(|a, b| b.count.cmp(&a.count).then(a.first.cmp(b.first)));
     let numbers: Vec<FarNumber> =
         far.into_iter().map(|nines| FarNumber { first: nines.first.to_owned(), count: nines.count }).collect();
-    let (least, most) = (least_text.to_owned(), most_text.to_owned());
+    let (least, most) = (least.text.to_owned(), most.text.to_owned());
     (!numbers.is_empty()).then_some(FarNumbers { numbers, least, most })
 }
 
