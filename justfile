@@ -180,6 +180,11 @@ bench-tall *ARGS: _peers
     cargo build --release --package tidetable-cli --package tidetable-bench --bin tidetable --bin queries
     python3 -B bench/tall.py "{{ release }}" "{{ target }}/release/queries" "{{ peers }}/bin/python" data/bench "$@"
 
+# The same of millions of entities with few readings each, and their load: `just bench-keys --ids uuids --runs 3`.
+bench-keys *ARGS: _peers
+    cargo build --release --package tidetable-cli --package tidetable-bench --bin tidetable --bin queries
+    python3 -B bench/keys.py "{{ release }}" "{{ target }}/release/queries" "{{ peers }}/bin/python" data/bench "$@"
+
 # A root in a bucket against one in a directory and DuckDB's httpfs, without and with 30 ms a reply: `just bench-bucket --scale 0.1 --only load`.
 bench-bucket *ARGS: _release _httpfs
     cargo build --release --package tidetable-bucket-server
