@@ -72,6 +72,10 @@ class Peer:
         import duckdb
 
         self.home, self.csv = home, home / "T.csv"
+        kind = {"uint64": "UBIGINT", "text": "VARCHAR"}[IDS[args.ids][1]]
+        columns = f"columns = {{'id': '{kind}', 'ts': 'TIMESTAMP', 'kwh': 'DOUBLE'}}"
+        form = f"auto_detect = false, header = true, delim = ',', {columns}, timestampformat = '%Y-%m-%dT%H:%M:%SZ'"
+        self.rows = f"SELECT * FROM read_csv('{self.csv}', {form}) ORDER BY {'ts, id' if args.ids == 'first' else 'id, ts'}"
         self.db = duckdb.connect(str(home / "peer.duckdb"))
         for setting in (f"threads = {THREADS}", "enable_progress_bar = false", f"memory_limit = '{args.memory}'"):
             self.db.execute("SET " + setting)
@@ -79,30 +83,22 @@ class Peer:
             self.draw(args)
 
     def draw(self, args):
-        entity, kind, _ = IDS[args.ids]
+        entity, _, _ = IDS[args.ids]
         kwh = f"CAST(round((hash(i, t, {args.seed}) % 1000003) / 500000.0, 3) AS DECIMAL(9, 3))"
         rows = f"SELECT {entity} AS id, TIMESTAMP '2026-03-01' + INTERVAL (t * 15) MINUTE AS ts, {kwh} AS kwh "
         rows += f"FROM range({args.entities}) AS e(i), range({args.instants}) AS q(t) ORDER BY t, hash(i, t, {args.seed} + 1)"
         self.db.execute(f"COPY (SELECT * REPLACE (strftime(ts, '%Y-%m-%dT%H:%M:%SZ') AS ts) FROM ({rows})) TO '{self.csv}' (HEADER)")
-        kind = {"uint64": "UBIGINT", "text": "VARCHAR"}[kind]
-        columns = f"columns = {{'id': '{kind}', 'ts': 'TIMESTAMP', 'kwh': 'DOUBLE'}}"
-        self.source = f"read_csv('{self.csv}', auto_detect = false, header = true, delim = ',', {columns}, timestampformat = '%Y-%m-%dT%H:%M:%SZ')"
-        (self.home / "source.sql").write_text(self.source)
-        self.db.execute(f"CREATE OR REPLACE TABLE T AS SELECT * FROM {self.source} ORDER BY {order(args)}")
+        self.db.execute(f"CREATE OR REPLACE TABLE T AS {self.rows}")
         self.db.execute("CHECKPOINT")
 
-    def load(self, args):
+    def load(self):
         """Seconds and bytes of a sorted Parquet file."""
-        out, source = self.home / "peer.parquet", (self.home / "source.sql").read_text()
+        out = self.home / "peer.parquet"
         start = time.perf_counter()
-        self.db.execute(f"COPY (SELECT * FROM {source} ORDER BY {order(args)}) TO '{out}' (FORMAT parquet, COMPRESSION zstd)")
+        self.db.execute(f"COPY ({self.rows}) TO '{out}' (FORMAT parquet, COMPRESSION zstd)")
         with open(out, "rb") as written:
             os.fsync(written.fileno())
         return time.perf_counter() - start, size(out)
-
-
-def order(args):
-    return "ts, id" if args.ids == "first" else "id, ts"
 
 
 class Loaded:
@@ -147,7 +143,7 @@ def main():
     readings = args.entities * args.instants
 
     print(f"{machine()}; {args.entities:,} entities x {args.instants}, {args.ids}, {args.memory}; medians of {args.runs} runs in turn\n")
-    runs = [(loaded.load(), peer.load(args)) for _ in range(args.runs)]
+    runs = [(loaded.load(), peer.load()) for _ in range(args.runs)]
     own = statistics.median(ours[0] for ours, _ in runs)
     other = statistics.median(theirs[0] for _, theirs in runs)
     (_, peak, held), (_, parquet) = runs[-1]

@@ -48,7 +48,8 @@ impl<'a> SnapshotReader<'a> {
     /// A snapshot of the metadata.
     pub(crate) fn snapshot(&mut self, snapshot: &Value) -> Result<ReadSnapshot> {
         let list = self.below(snapshot["manifest-list"].as_str().unwrap_or_default());
-        let damaged = |below: &str, reason: &str| unusable(&format!("exports/{}/{below}", self.folder), reason);
+        let folder = self.folder;
+        let damaged = |below: &str, reason: &str| unusable(&format!("exports/{folder}/{below}"), reason);
         let manifests = manifests_of(&self.read(&list)?).map_err(|reason| damaged(&list, &reason))?;
 
         let (mut own, mut files) = (BTreeSet::from([list]), LiveFiles::new());
@@ -60,9 +61,7 @@ impl<'a> SnapshotReader<'a> {
                 continue;
             }
             if !self.manifests.contains_key(&below) {
-                let entries = entries_of(&manifest, &self.read(&below)?);
-                let entries =
-                    entries.map_err(|reason| unusable(&format!("exports/{}/{below}", self.folder), &reason))?;
+                let entries = entries_of(&manifest, &self.read(&below)?).map_err(|reason| damaged(&below, &reason))?;
                 let live = entries.into_iter().filter(|entry| entry.status != Status::Deleted);
                 let live = live.map(|entry| (self.below(&entry.file.path), entry)).collect();
                 self.manifests.insert(below.clone(), live);

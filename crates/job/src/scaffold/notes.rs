@@ -34,6 +34,7 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
     notes.extend(reject_notes(sample));
     notes.extend(stray_notes(sample));
     notes.extend(text_notes(&sample.notes));
+    notes.extend(list_note(sample));
     notes.extend(header_notes(sample));
 
     if !time.parts.is_empty() {
@@ -244,9 +245,8 @@ fn reject_notes(sample: &Sample) -> Vec<String> {
 
 /// Notes on records of an unusual form, which were read all the same.
 fn text_notes(notes: &TextNotes) -> Vec<String> {
-    let TextNotes { several_lines, most_lines, repeated_headers, changed_headers, bare_returns, extra_fields, .. } =
-        notes;
-    let TextNotes { comments, comment_rows, .. } = notes;
+    let TextNotes { several_lines, most_lines, repeated_headers, changed_headers, bare_returns, .. } = notes;
+    let TextNotes { extra_fields, comments, comment_rows, .. } = notes;
     let mut notes = Vec::new();
     if several_lines.count > 0 {
         let Counted { count, first_line } = several_lines;
@@ -288,6 +288,23 @@ fn text_notes(notes: &TextNotes) -> Vec<String> {
     notes
 }
 
+/// What `each` makes of the records.
+fn list_note(sample: &Sample) -> Option<String> {
+    if sample.spec.each.is_empty() {
+        return None;
+    }
+    let TextNotes { empty_lists: Counted { count, first_line }, list_records, .. } = sample.notes;
+    let events: usize = sample.batches.iter().map(|batch| batch.num_rows()).sum();
+    let (events, records) = (several(events as u64, "event"), several(list_records, "record"));
+    let lists = sample.spec.each.join(", ");
+    let empty = match count {
+        0 => String::new(),
+        1 => format!("; 1 list is empty and gives none (line {first_line})"),
+        _ => format!("; {count} lists are empty and give none (first: line {first_line})"),
+    };
+    Some(format!("`each` makes an event of each item of {lists}: {events} of {records}{empty}."))
+}
+
 /// Notes on columns that are not read, and on the first lines of files.
 fn header_notes(sample: &Sample) -> Vec<String> {
     let mut notes = Vec::new();
@@ -299,18 +316,6 @@ fn header_notes(sample: &Sample) -> Vec<String> {
             "Columns of one name in the file, the later ones with their number behind: {}.",
             sample.doubled.join(", ")
         ));
-    }
-    let TextNotes { empty_lists: Counted { count, first_line }, list_records, .. } = sample.notes;
-    if !sample.spec.each.is_empty() {
-        let events: usize = sample.batches.iter().map(|batch| batch.num_rows()).sum();
-        let (events, records) = (several(events as u64, "event"), several(list_records, "record"));
-        let lists = sample.spec.each.join(", ");
-        let empty = match count {
-            0 => String::new(),
-            1 => format!("; 1 list is empty and gives none (line {first_line})"),
-            _ => format!("; {count} lists are empty and give none (first: line {first_line})"),
-        };
-        notes.push(format!("`each` makes an event of each item of {lists}: {events} of {records}{empty}."));
     }
     let is_by_place = !sample.spec.csv.header;
     if is_by_place && sample.unnamed.is_empty() {
@@ -463,7 +468,9 @@ fn spreadsheet_day(written: &str) -> Option<NaiveDate> {
 /// A note on rows that would replace earlier ones, with the first as an example.
 fn replaced(draft: &Draft<'_>) -> Option<String> {
     let Draft { time, key, facts, .. } = draft;
-    key.doubles.first?;
+    if key.doubles.count == 0 {
+        return None;
+    }
     let Replaced { copies, differing: differing_rows, first } = Replaced::of(facts, time, key);
     let RowPair { earlier, later } = first?;
     let (start, way_on) = match differing_rows {

@@ -13,7 +13,7 @@ use crate::scaffold::facts::{Column, Facts, MONTHS, YEAR_NAMES, YEARS};
 use crate::scaffold::identifier::identifier;
 
 /// The event time of each row of a sample, and how a job derives it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct EventTime {
     pub name: String,
     /// SQL that derives it; `None` if it is a column of the file.
@@ -106,12 +106,9 @@ pub(crate) fn none(facts: &Facts, why: &str) -> EventTime {
     EventTime {
         name: free_name(facts, "epoch"),
         derive: Some(NO_TIME.to_owned()),
-        parts: Vec::new(),
         micros: vec![Some(0); facts.rows],
-        skipped: 0,
-        repeated: 0,
-        is_taken_as_utc: false,
         why: why.to_owned(),
+        ..EventTime::default()
     }
 }
 
@@ -153,12 +150,9 @@ fn of_moments(facts: &Facts) -> Option<EventTime> {
     Some(EventTime {
         name: free_name(facts, "event_time"),
         derive: Some(format!("coalesce({})", names.join(", "))),
-        parts: Vec::new(),
         micros,
-        skipped: 0,
-        repeated: 0,
-        is_taken_as_utc: false,
         why: why.to_owned(),
+        ..EventTime::default()
     })
 }
 
@@ -193,16 +187,7 @@ fn alone(column: &Column, why: &str) -> EventTime {
         // Templates cannot refer to its name: derive a column with the same values.
         false => ("event_time".to_owned(), Some(identifier(&column.name))),
     };
-    EventTime {
-        name,
-        derive,
-        parts: Vec::new(),
-        micros,
-        skipped: 0,
-        repeated: 0,
-        is_taken_as_utc: false,
-        why: why.to_owned(),
-    }
+    EventTime { name, derive, micros, why: why.to_owned(), ..EventTime::default() }
 }
 
 /// The best column of days.

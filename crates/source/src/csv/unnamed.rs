@@ -1,5 +1,7 @@
 //! Columns without a name of their own in the header: programs leave that of row labels blank, and write one name twice.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::value::blanks::trimmed_text;
 
 /// Names the columns whose name is blank by their place: `column_1` for the first. Returns which these are, from 0.
@@ -22,15 +24,24 @@ pub(crate) fn name_by_place(names: &mut [String]) -> Vec<usize> {
 
 /// Names the columns whose name an earlier one has by their number among these: `v`, `v_2`. Returns the new names.
 pub(crate) fn name_again(names: &mut [String]) -> Vec<String> {
+    let mut taken: HashSet<String> = names.iter().cloned().collect();
     let mut renamed = Vec::new();
-    for place in 0..names.len() {
-        let (before, rest) = names.split_at(place);
-        let Some(name) = rest.first().filter(|name| !name.is_empty() && before.contains(name)) else { continue };
-        let free = (2..).map(|number| again(name, number)).find(|again| !names.contains(again));
-        if let (Some(free), Some(name)) = (free, names.get_mut(place)) {
-            name.clone_from(&free);
-            renamed.push(free);
+    if taken.len() == names.len() {
+        return renamed;
+    }
+    // The last number behind each name.
+    let mut numbers: HashMap<String, u32> = HashMap::new();
+    for name in names.iter_mut().filter(|name| !name.is_empty()) {
+        let Some(number) = numbers.get_mut(name.as_str()) else {
+            numbers.insert(name.clone(), 1);
+            continue;
+        };
+        *number += 1;
+        while !taken.insert(format!("{name}_{number}")) {
+            *number += 1;
         }
+        *name = format!("{name}_{number}");
+        renamed.push(name.clone());
     }
     renamed
 }
@@ -38,17 +49,13 @@ pub(crate) fn name_again(names: &mut [String]) -> Vec<String> {
 /// As [`name_again`], where `is_wanted` says so of the new name: a file may have a name twice, if nobody reads the later one.
 pub(crate) fn name_wanted_again(names: &[String], is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let mut all = names.to_vec();
-    let renamed = name_again(&mut all);
+    name_again(&mut all);
     for (name, written) in all.iter_mut().zip(names) {
-        if renamed.contains(name) && !is_wanted(name) {
+        if name != written && !is_wanted(name) {
             name.clone_from(written);
         }
     }
     all
-}
-
-fn again(name: &str, number: u32) -> String {
-    format!("{name}_{number}")
 }
 
 #[cfg(test)]

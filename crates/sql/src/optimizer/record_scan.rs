@@ -146,7 +146,11 @@ impl<'a> RecordScan<'a> {
             return self.aggregated(plan, groups, None);
         }
         if let Some(entity) = entity.filter(|_| in_key_order || is_divided && !plan.newest_only)
-            && let Some((groups, cuts)) = merged_by_key(scan, entity.field, groups.len())?
+            && let Some((groups, cuts)) = match groups.len() {
+                // One partition needs no cuts, for which SSTs would be opened.
+                1 if in_key_order => Some((groups.clone(), Vec::new())),
+                partitions => merged_by_key(scan, entity.field, partitions)?,
+            }
         {
             let range = EntityRanges { place: entity.place, cuts };
             return self.aggregated(ScanAggregate { in_key_order, ..plan }, groups, Some(range));

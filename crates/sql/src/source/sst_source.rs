@@ -87,7 +87,8 @@
 //!
 //! Twelve of the 15 windows are left, a scan range (`slices`) and an SST each. Ranges of some keys are one "file" for each
 //! partition, and these twelve are one partition. `keys=all` and `time=all` say that steps 1 and 2 did nothing. An
-//! aggregation in the scan ends the line with `by=` and `aggregates=`; a scan in any order says `order=any`.
+//! aggregation in the scan ends the line with `by=` and `aggregates=`, and `in key order` if its states come so; a scan in any order
+//! says `order=any`.
 
 use std::fmt::{self, Formatter};
 use std::ops::Range;

@@ -71,16 +71,18 @@ impl<'a> ExportInCatalog<'a> {
 
     /// Asks the catalog, once.
     fn ask(&mut self) -> Result<&Result<Asked<'a>, CatalogFailure>, RunError> {
-        if self.asked.is_none() {
-            let Self { stage, export, catalog, .. } = *self;
-            let asked = async {
-                let client = CatalogClient::open(stage.project, catalog, &export.name).await?;
-                let theirs = client.load().await?;
-                Ok((client, theirs))
-            };
-            self.asked = Some(stage.within_limit(asked)?);
-        }
-        Ok(self.asked.get_or_insert(Err(CatalogFailure::Unheeded)))
+        let asked = match self.asked.take() {
+            Some(asked) => asked,
+            None => {
+                let Self { stage, export, catalog, .. } = *self;
+                stage.within_limit(async {
+                    let client = CatalogClient::open(stage.project, catalog, &export.name).await?;
+                    let theirs = client.load().await?;
+                    Ok((client, theirs))
+                })?
+            }
+        };
+        Ok(self.asked.insert(asked))
     }
 }
 
