@@ -275,8 +275,9 @@ impl Generator {
             let is_outer = self.random.one_in(8);
             query.select = vec![if is_outer { self.outer_expr(kind) } else { self.expr(&own, kind, 1) }];
             query.distinct = self.random.one_in(7);
-            if is_scalar && query.joins.is_empty() && self.random.one_in(2) {
-                // The table has one row at most with this number.
+            let hides_outer = self.outer.iter().flatten().any(|(alias, ..)| *alias == own[0].0);
+            if is_scalar && query.joins.is_empty() && !hides_outer && self.random.one_in(2) {
+                // The table has one row at most with this number, which is not its own.
                 let only = Condition::Compare(column(&own[0]), Operator::Equal, self.outer_expr(Kind::Int));
                 query.filter = Some(match query.filter.take() {
                     Some(filter) => and(only, filter),
