@@ -49,6 +49,7 @@ pub fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     date_comparisons::insert(&mut rules);
     distinct_decimals::replace(&mut rules);
+    joins::null_equal_keys::replace(&mut rules);
     joins::long_join_chains::replace(&mut rules);
     bounded_filters::replace(&mut rules);
     rules

@@ -207,7 +207,23 @@ const TABLES: &str = "WITH o(id, x) AS (VALUES (1, 1), (2, 2), (3, NULL)), n(g, 
      a(k) AS (VALUES (1), (2)), c(j) AS (VALUES (1), (2), (3)), \
      l(x) AS (VALUES (1), (1), (1), (2)), r(x) AS (VALUES (1), (2), (2)), z(x) AS (VALUES (CAST('-0.0' AS DOUBLE)))";
 
-const FORMS: [(&str, &[&str]); 33] = [
+const FORMS: [(&str, &[&str]); 37] = [
+    ("SELECT id FROM o WHERE (SELECT min(n.x) FROM n WHERE o.id > 100) = o.x", &[]),
+    (
+        "SELECT id FROM o WHERE EXISTS (SELECT 1 FROM n CROSS JOIN o AS p WHERE p.id = 2 AND n.x + o.id > p.x)",
+        &["2", "3"],
+    ),
+    (
+        "SELECT p.a, p.b FROM (VALUES (1, 1), (2, NULL), (NULL, 3), (NULL, NULL)) AS p(a, b) \
+         JOIN (VALUES (1, 1), (2, NULL), (NULL, 3), (NULL, NULL)) AS q(a, b) ON p.a IS NOT DISTINCT FROM q.a WHERE p.b = q.b",
+        &["1 | 1", "NULL | 3"],
+    ),
+    (
+        "SELECT p.a, p.b FROM (VALUES (1, 1), (2, NULL), (NULL, 3), (NULL, NULL)) AS p(a, b) \
+         JOIN (VALUES (1, 1), (2, NULL), (NULL, 3), (NULL, NULL)) AS q(a, b) ON p.a IS NOT DISTINCT FROM q.a \
+         JOIN (VALUES (1), (3), (NULL)) AS r(b) ON r.b = p.b",
+        &["1 | 1", "NULL | 3", "NULL | 3"],
+    ),
     (
         "SELECT day, (SELECT count(*) FROM t WHERE CAST(t.ts AS DATE) = d.day) FROM d",
         &["2024-01-01 | 2", "2024-01-02 | 1"],

@@ -39,6 +39,19 @@ async fn still_broken_merge_joins_panic_on_nan() {
     assert!(answer.is_err(), "{}", super::mended(&remove, "it panicked"));
 }
 
+#[tokio::test]
+async fn still_broken_keys_of_one_join_are_all_null_equal() {
+    let context = plain();
+    run_all(&context, &["CREATE TABLE t(x INT, y INT) AS VALUES (1, 1), (2, NULL), (NULL, 3), (NULL, NULL)"]).await;
+    let joined = "SELECT a.x, a.y FROM t AS a JOIN t AS b ON a.x IS NOT DISTINCT FROM b.x";
+    let keys = "crates/upstream/src/joins/null_equal_keys.rs";
+    let wrong = ["1 | 1", "2 | NULL", "NULL | 3", "NULL | NULL"];
+    let filtered = rows(&context, &format!("{joined} WHERE a.y = b.y ORDER BY 1, 2")).await;
+    still_broken(&filtered, &wrong, &["1 | 1", "NULL | 3"], keys);
+    let neighbours = rows(&context, &format!("{joined} JOIN t AS c ON c.y = a.y ORDER BY 1, 2")).await;
+    still_broken(&neighbours, &["1 | 1"], &["1 | 1", "NULL | 3", "NULL | 3"], keys);
+}
+
 /// A scan of two columns `k` and `v` of one row.
 async fn one_row(context: &SessionContext, v: i64) -> Arc<dyn ExecutionPlan> {
     let frame = context.sql(&format!("SELECT * FROM (VALUES (1, {v})) AS t(k, v)")).await.unwrap();

@@ -61,6 +61,12 @@ async fn still_broken_any_and_all_confuse_columns_of_one_name() {
 }
 
 #[tokio::test]
+async fn still_broken_filters_of_subqueries_confuse_columns_of_one_name() {
+    let query = "SELECT id FROM o WHERE EXISTS (SELECT 1 FROM n CROSS JOIN o AS p WHERE p.id = 2 AND n.x + o.id > p.x) ORDER BY 1";
+    still_broken(&rows(&tables().await, query).await, &["1", "2", "3"], &["2", "3"], SUBQUERIES);
+}
+
+#[tokio::test]
 async fn still_broken_correlated_offsets_are_dropped() {
     let query = "SELECT id FROM o WHERE EXISTS (SELECT 1 FROM n WHERE n.g = o.id OFFSET 1) ORDER BY 1";
     still_broken(&rows(&tables().await, query).await, &["1", "2"], &[], SUBQUERIES);

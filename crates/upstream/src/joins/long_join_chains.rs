@@ -12,6 +12,8 @@ use datafusion::logical_expr::{Join, JoinType, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use super::null_equal_keys::without_null_equal;
+
 /// The name of DataFusion's rule.
 const NAME: &str = "eliminate_cross_join";
 /// Joins of a statement up to which the rule takes less than a tenth of a second.
@@ -45,7 +47,7 @@ impl OptimizerRule for OfCrossJoins {
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         match is_long_chain(&plan)? {
             true => Ok(Transformed::no(plan)),
-            false => self.0.rewrite(plan, config),
+            false => without_null_equal(plan, |plan| self.0.rewrite(plan, config)),
         }
     }
 }

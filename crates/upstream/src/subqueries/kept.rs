@@ -1,8 +1,10 @@
 //! The subqueries that DataFusion answers rightly.
 
+use std::collections::HashSet;
+
 use arrow::datatypes::DataType;
-use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema};
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{BinaryExpr, Distinct, Expr, ExprSchemable, JoinType, LogicalPlan, Operator, Subquery};
@@ -41,7 +43,8 @@ pub(super) fn value(expr: &Expr, rows: &DFSchema) -> bool {
                 is_wrongly_not_null(subquery)
             }
             Expr::ScalarSubquery(subquery) => {
-                !(uses_only(&subquery.subquery, rows) && is_aggregate_of_equal(&subquery.subquery))
+                let plan = &subquery.subquery;
+                !(uses_only(plan, rows) && is_aggregate_of_equal(plan) && names_tell_columns(plan))
             }
             expr => is_subquery(expr),
         })
@@ -72,7 +75,25 @@ fn has_a_row(plan: &LogicalPlan) -> bool {
 
 /// Whether only filters below projections and inner joins use outer values, and those of `rows` alone.
 fn is_filtered(subquery: &Subquery, rows: &DFSchema) -> bool {
-    uses_only(&subquery.subquery, rows) && pulls_up(&subquery.subquery, |_, _| true)
+    let plan = &subquery.subquery;
+    uses_only(plan, rows) && pulls_up(plan, |_, _| true) && names_tell_columns(plan)
+}
+
+/// Whether the columns in correlated filters of `plan` have other names than all columns beside them in a join with the outer
+/// rows: those of these filters and of the result. DataFusion gives them all one qualifier there.
+fn names_tell_columns(plan: &LogicalPlan) -> bool {
+    let mut filtered = HashSet::new();
+    let looked = plan.apply(|node| {
+        if let LogicalPlan::Filter(filter) = node {
+            let correlated = split_conjunction(&filter.predicate).into_iter().filter(|expr| expr.contains_outer());
+            filtered.extend(correlated.flat_map(|expr| expr.column_refs().into_iter().cloned()));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+
+    let columns: HashSet<Column> = plan.schema().columns().into_iter().chain(filtered.iter().cloned()).collect();
+    let has_other = |own: &Column| columns.iter().any(|column| column.name == own.name && column != own);
+    looked.is_ok() && !filtered.iter().any(has_other)
 }
 
 fn uses_only(plan: &LogicalPlan, rows: &DFSchema) -> bool {
