@@ -141,6 +141,7 @@ mod interop {
         mod catalog;
         pub mod tables;
     }
+    mod lineage;
     mod packed_groups;
     mod python_module;
     pub mod readers;

@@ -30,9 +30,9 @@ pub use calendar::period::Period;
 pub use calendar::{day, template};
 pub use file::{
     Allowance, CacheSettings, Catalog, CatchUp, Check, Cluster, Cron, Export, ExportMode, FILE_SIZE, HookKind, Hooks,
-    Job, JobError, JobFileError, NameConflict, Per, Problem, ProjectError, Push, Reporting, Retries, Root, Rule,
-    SettingValue, Source, Stage, Stages, StorageSetting, Table, TableInput, TablePlaces, job_schema, listed,
-    may_be_folder_of, name_conflict, nearest,
+    Job, JobError, JobFileError, LineageSettings, LineageTarget, NameConflict, Per, Problem, ProjectError, Push,
+    Reporting, Retries, Root, Rule, SettingValue, Source, Stage, Stages, StorageSetting, Table, TableInput,
+    TablePlaces, job_schema, listed, may_be_folder_of, name_conflict, nearest,
 };
 pub use project::Project;
 pub use several::several;

@@ -133,7 +133,9 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
     let pushes = fields.named("push");
     let pushes = pushes.iter().filter_map(|named| sections::push::read(reader, named, &table_names)).collect();
     let after = after(reader, &fields, name.as_deref());
-    let (hooks, metrics) = (sections::hooks::hooks(reader, &fields), sections::hooks::metrics(reader, &fields));
+    let hooks = sections::reporting::hooks::hooks(reader, &fields);
+    let metrics = sections::reporting::metrics(reader, &fields);
+    let lineage = sections::reporting::lineage::read(reader, &fields);
     let stages = sections::stages::read(reader, &fields);
     let allowances = sections::allowance::read(reader, &fields);
     if !fields.has("tables") && !fields.has("exports") {
@@ -155,6 +157,7 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
         hooks,
         stages,
         metrics,
+        lineage,
         allowances,
         after,
         path: PathBuf::new(),

@@ -10,8 +10,9 @@ use crate::file::sections::catch_up::CatchUp;
 use crate::file::sections::checks::Check;
 use crate::file::sections::declared_table::Table;
 use crate::file::sections::export::{Catalog, Export};
-use crate::file::sections::hooks::Hooks;
 use crate::file::sections::push::Push;
+use crate::file::sections::reporting::hooks::Hooks;
+use crate::file::sections::reporting::lineage::LineageSettings;
 use crate::file::sections::source::Source;
 use crate::file::sections::stages::Stages;
 
@@ -48,6 +49,8 @@ pub struct Job {
     pub stages: Stages,
     /// Path of the metrics file, relative to the project directory.
     pub metrics: Option<PathBuf>,
+    /// Where the events of its runs go; `None` without `[lineage]`.
+    pub lineage: Option<LineageSettings>,
     /// Rules of schema design that do not hold for its tables.
     pub allowances: Vec<Allowance>,
     /// Jobs that run before it, besides those whose tables its queries read.

@@ -149,6 +149,7 @@ pub(crate) static JOB: Section = Section {
         key("checks", ValueShape::Table).says("What must hold before an export is published, by name."),
         key("hooks", ValueShape::Table).says("Commands that run after the job."),
         key("metrics", ValueShape::Table).says("Where the metrics of the last run are written."),
+        key("lineage", ValueShape::Table).says("Where the events of runs go, in the form of OpenLineage."),
         key("stages", ValueShape::Table).says("How often a stage that failed is tried again."),
         key("lint", ValueShape::Table).says("Rules of `lint` that do not hold for the tables of the job: the reason, by rule."),
     ],
@@ -287,6 +288,18 @@ pub(crate) static STAGE: Section = Section {
         key("retries", ValueShape::Whole).says("How often the stage is retried after a transient error."),
         key("wait", ValueShape::Text)
             .says("Time before the first retry, `10s` by default; each is twice as long as the one before."),
+    ],
+};
+
+pub(crate) static LINEAGE: Section = Section {
+    noun: "`lineage`",
+    keys: &[
+        key("url", ValueShape::TextOrTable)
+            .says(r#"URL that events are posted to, such as `https://marquez/api/v1/lineage`, or `{ env = ".." }`."#),
+        key("file", ValueShape::Text).says("File that a line is appended to for each event, instead of `url`."),
+        key("namespace", ValueShape::Text).says("Namespace of the job; `tidetable` by default."),
+        key("token", ValueShape::TextOrTable)
+            .says(r#"Bearer token of the requests: `{ env = ".." }` or `{ file = ".." }`."#),
     ],
 };
 

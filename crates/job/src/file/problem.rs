@@ -196,6 +196,8 @@ pub(crate) enum Mistake {
     NoProgram { key: &'static str },
     #[error("`{key}` is not a URL")]
     NoUrl { key: &'static str },
+    #[error("events of runs go to one `url` or one `file`")]
+    LineageTarget,
     #[error("`timeout` cannot be `{value}`")]
     Timeout { value: String },
     #[error("`retries` cannot be `{value}`")]
@@ -430,6 +432,9 @@ impl Mistake {
             }
             Self::NoUrl { key } => {
                 format!("for example `{key} = \"https://hc-ping.com/UUID\"`, or `{key} = {{ env = \"NAME\" }}`")
+            }
+            Self::LineageTarget => {
+                "write `url = \"https://HOST/api/v1/lineage\"`, or `file = \"lineage.jsonl\"`".to_owned()
             }
             Self::Timeout { .. } | Self::Wait { .. } => "write a number and s, m or h, as in `90s`".to_owned(),
             Self::WithoutOther { other, .. } => format!("add `{other}`: a certificate is shown with its private key"),

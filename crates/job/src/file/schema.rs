@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use tidetable_source::{Format, Preset};
 
 use crate::file::keys::{
-    CATALOG, CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, HOOKS, JOB, Key, LIMITS, MESSAGE, METRICS, PUSH,
-    QUERY, SECRET, SOURCE, STAGE, STAGES, STORAGE, Section, TABLE, ValueShape,
+    CATALOG, CHECK, COLUMN, COLUMN_TYPE, CSV, EXPORT, FAMILY, FROM, HOOKS, JOB, Key, LIMITS, LINEAGE, MESSAGE, METRICS,
+    PUSH, QUERY, SECRET, SOURCE, STAGE, STAGES, STORAGE, Section, TABLE, ValueShape,
 };
 
 /// What a key holds, where its [`ValueShape`] does not say it all.
@@ -39,6 +39,7 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
         ("job", "push") => Named(&PUSH),
         ("job", "hooks") => One(&HOOKS),
         ("job", "metrics") => One(&METRICS),
+        ("job", "lineage") => One(&LINEAGE),
         ("job", "stages") => One(&STAGES),
         ("job" | "table", "lint") => NamedPlain("string"),
         ("job", "catch_up") => Words(&["all", "latest", "none"]),

@@ -1,7 +1,7 @@
 //! What the stages of a run share: the job, the store, the options and the observer.
 
-use std::collections::HashMap;
-use std::sync::Mutex;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use tidetable_job::{Job, Project, Stage};
@@ -79,6 +79,13 @@ impl Run<'_> {
                 }
             }
         }
+    }
+
+    /// The tables that its exports read and that other jobs make, as far as the run asked for them.
+    pub(crate) fn tables_of_others(&self) -> BTreeSet<String> {
+        let reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_own = |name: &str| self.job.tables.iter().any(|table| table.spec.name == name);
+        reads.values().flatten().filter(|name| !is_own(name)).cloned().collect()
     }
 
     /// Reports a note and adds it to the record.

@@ -6,6 +6,7 @@ pub(crate) mod check_data;
 pub(crate) mod compare;
 pub(crate) mod context;
 pub(crate) mod damage;
+pub(crate) mod open_lineage;
 pub(crate) mod parts;
 pub(crate) mod post_run;
 pub(crate) mod publish;
@@ -16,6 +17,7 @@ pub(crate) mod stages;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -58,7 +60,8 @@ use crate::units::wire::JobReference;
 use ahead::Ahead;
 use context::{Run, took};
 use damage::{explained, kept_note};
-use post_run::PostRun;
+use open_lineage::OpenLineage;
+use post_run::{PostRun, RunLineage};
 
 /// Microseconds that a logical time may be ahead of the clock before a warning.
 const AHEAD: i64 = HOUR;
@@ -215,11 +218,14 @@ pub fn run(
         let note = ahead(record.now);
         whole.note(&mut record, note);
     }
+    let lineage = OpenLineage::begin(project, job, &record);
+    let mut read = BTreeSet::new();
     let done = at_boundary(|| {
         let selected = whole.selected()?;
         let stages = Run { job: selected.as_ref().unwrap_or(job), ..whole };
         let done = at_boundary(|| stages.run(&mut record)).map_err(|error| explained(store, error));
         record.executors = stages.tally.records();
+        read = stages.tables_of_others();
         done
     });
     match &done {
@@ -258,8 +264,9 @@ pub fn run(
         lock.tell_failure(&record);
     }
     let exit_code = done.as_ref().map_or_else(RunError::exit_code, |_| record.outcome.exit_code());
+    let lineage = lineage.map(|events| RunLineage { events, read });
     let post_run = PostRun { project, job, options, observer, blobs, exit_code, is_recorded };
-    if let Err(panicked) = catch(|| post_run.follow(&mut record)) {
+    if let Err(panicked) = catch(|| post_run.follow(&mut record, lineage)) {
         observer.event(Event::Note(format!("warning: what follows the run stopped at a fault: {panicked}")));
     }
     Ok(Some(RunReport { rejected: done?, record }))
@@ -423,7 +430,7 @@ fn not_begun(
     }
     let Ok(blobs) = open_root(project) else { return };
     let after = PostRun { project, job, options, observer, blobs: blobs.as_ref(), exit_code, is_recorded: false };
-    after.follow(&mut record);
+    after.follow(&mut record, None);
 }
 
 /// Reports a run refused for mistakes in its job file, by what of its reporting can still be read.

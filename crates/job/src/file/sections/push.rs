@@ -6,7 +6,7 @@ use crate::file::fields::{Fields, Named, Reader};
 use crate::file::keys::PUSH;
 use crate::file::names::Id;
 use crate::file::problem::Mistake;
-use crate::file::sections::hooks::seconds;
+use crate::file::sections::reporting::hooks::seconds;
 use crate::file::words::nearest;
 
 const TARGET: &str = "\"projects/PROJECT/instances/INSTANCE\", with \"/tables/TABLE\" for a table of another name";

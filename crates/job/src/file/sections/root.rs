@@ -7,7 +7,7 @@ use tidetable_source::Location;
 use crate::file::fields::{Fields, Reader, Text};
 use crate::file::keys::{CACHE, CLUSTER, ROOT};
 use crate::file::problem::Mistake;
-use crate::file::sections::hooks::seconds;
+use crate::file::sections::reporting::hooks::seconds;
 use crate::file::sections::storage::{StorageSetting, read_settings, service};
 use crate::size::parse_size;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::file::fields::{Fields, Reader};
 use crate::file::keys::{STAGE, STAGES};
 use crate::file::problem::Mistake;
-use crate::file::sections::hooks::seconds;
+use crate::file::sections::reporting::hooks::seconds;
 
 const WAIT: Duration = Duration::from_secs(10);
 /// Waits double up to this, or stay constant if the file gives more.

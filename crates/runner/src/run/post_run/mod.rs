@@ -5,6 +5,7 @@ pub(crate) mod heartbeat;
 pub(crate) mod hooks;
 pub(crate) mod metrics;
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use crate::fault::stop::Stop;
 use crate::observe::{Event, Observer};
 use crate::options::run_options::RunOptions;
 use crate::report::days::begun;
+use crate::run::open_lineage::OpenLineage;
 use crate::run::post_run::hooks::HookRun;
 use crate::run::post_run::metrics::{Figures, NewestDay, last_success_in, refused, text};
 
@@ -41,14 +43,27 @@ pub(crate) struct PostRun<'a> {
     pub(crate) is_recorded: bool,
 }
 
+/// What a lineage server is still to be told.
+pub(crate) struct RunLineage<'a> {
+    pub(crate) events: OpenLineage<'a>,
+    /// The tables that the run read and other jobs make.
+    pub(crate) read: BTreeSet<String>,
+}
+
 impl PostRun<'_> {
-    /// Writes the metrics, sends the heartbeat, runs the hooks, and adds their failures to the record.
-    pub(crate) fn follow(&self, record: &mut RunRecord) {
+    /// Writes the metrics, tells of what was read and written, sends the heartbeat, runs the hooks, and adds their failures to
+    /// the record.
+    pub(crate) fn follow(&self, record: &mut RunRecord, lineage: Option<RunLineage<'_>>) {
         let mut notes = Vec::new();
         if let Some(file) = &self.job.metrics
             && let Err(error) = self.write_metrics(&MetricsFile::of(self.project, file), record)
         {
             notes.push(not_written(&error));
+        }
+        if let Some(RunLineage { events, read }) = lineage
+            && let Err(error) = events.end(record, &read)
+        {
+            notes.push(format!("warning: lineage was not told of this run: {error}; the result of the run stays"));
         }
         notes.extend(send_heartbeat(self.project, &self.job.hooks, record.outcome == Outcome::Ok));
         if !self.job.hooks.commands.is_empty() {
