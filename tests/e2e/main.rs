@@ -137,6 +137,7 @@ mod interop {
     mod day_columns;
     mod delta;
     mod duckdb;
+    mod engines;
     mod iceberg {
         mod catalog;
         pub mod tables;
