@@ -2,6 +2,7 @@
 
 mod growth;
 mod headers;
+mod typed;
 
 use std::io::Write;
 use std::sync::Arc;

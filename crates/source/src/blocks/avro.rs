@@ -174,6 +174,16 @@ impl AvroBlocks {
         Ok(Some(found).filter(|found| !found.blocks.is_empty()))
     }
 
+    /// The first records; `None` if there are none.
+    ///
+    /// # Errors
+    /// As [`Self::next`].
+    pub fn first_rows(&mut self, input: &mut BlockInput) -> Result<Option<RecordBatch>, SourceError> {
+        let Some(blocks) = self.next(input, 0)? else { return Ok(None) };
+        let decoded = self.decoding.decode(&blocks, 0..1);
+        decoded.map(Some).map_err(|problem| input.damaged(1, 1, problem))
+    }
+
     /// Takes a block with its mark off the input; `record` is the number of its first record, from 1.
     fn take_block(&self, input: &mut BlockInput, record: u64) -> Result<StoredBlock, SourceError> {
         input.wants(20)?;
@@ -207,7 +217,7 @@ impl AvroPlan {
     /// # Errors
     /// [`SourceError::DamagedBlock`], and those of [`ColumnarPlan::parse`].
     pub fn parse(&self, blocks: &Blocks, first_record: u64) -> Result<Parsed, SourceError> {
-        let batch = match self.decode(blocks, 0..blocks.blocks.len()) {
+        let batch = match self.decoding.decode(blocks, 0..blocks.blocks.len()) {
             Ok(batch) => batch,
             Err(problem) => return Err(self.damage(blocks, first_record, problem)),
         };
@@ -219,7 +229,7 @@ impl AvroPlan {
         let mut record = first_record;
         let mut found = None;
         for (at, block) in blocks.blocks.iter().enumerate() {
-            if let Err(problem) = self.decode(blocks, at..at + 1) {
+            if let Err(problem) = self.decoding.decode(blocks, at..at + 1) {
                 found = Some((block, problem));
                 break;
             }
@@ -234,7 +244,9 @@ impl AvroPlan {
             None => SourceError::Changed { path },
         }
     }
+}
 
+impl Decoding {
     /// Decodes the records of some of `blocks`, or says what is wrong with them.
     fn decode(&self, blocks: &Blocks, which: Range<usize>) -> Result<RecordBatch, String> {
         let start =
@@ -245,7 +257,7 @@ impl AvroPlan {
         let mut at = start;
         for block in which {
             let stored = blocks.data.get(at..block.end).unwrap_or_default();
-            self.decoding.decompress(stored, &mut data)?;
+            self.decompress(stored, &mut data)?;
             at = block.end;
         }
 
@@ -254,7 +266,7 @@ impl AvroPlan {
             return Err(format!("{records} records in {} bytes", data.len()));
         }
 
-        let mut file = self.decoding.header.to_vec();
+        let mut file = self.header.to_vec();
         let sync = file.get(file.len().saturating_sub(SYNC)..).unwrap_or_default().to_vec();
         // Twice as many as there are: if bytes follow the last record, the reader takes them for more, and else finds the
         // end. It would wait for ever for a block to end of which it has all records.
@@ -278,9 +290,7 @@ impl AvroPlan {
             false => Err(format!("{} of {records} records are there", batch.num_rows())),
         }
     }
-}
 
-impl Decoding {
     /// Appends the content of a block to `content`, or says what is wrong with its compression.
     fn decompress(&self, stored: &[u8], content: &mut Vec<u8>) -> Result<(), String> {
         match self.codec {

@@ -4,6 +4,7 @@ mod avro;
 mod input;
 mod ipc;
 mod ipc_check;
+mod opened;
 #[cfg(test)]
 mod tests;
 
@@ -11,3 +12,4 @@ pub(crate) use avro::{AvroBlocks, AvroPlan, Blocks};
 pub(crate) use input::BlockInput;
 pub(crate) use ipc::IpcMessages;
 pub use ipc_check::check_arrow_lengths;
+pub(crate) use opened::OpenedBlocks;

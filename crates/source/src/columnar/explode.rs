@@ -31,6 +31,10 @@ impl Lists {
         Self(paths)
     }
 
+    pub fn into_paths(self) -> Vec<String> {
+        self.0
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringBuilder, StructArray};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::util::display::array_value_to_string;
@@ -22,6 +22,17 @@ pub(super) fn texts(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         texts.append_value(&text);
     }
     Ok(std::sync::Arc::new(texts.finish()))
+}
+
+/// Each row as a line of JSON with the names of its columns.
+pub(super) fn lines(batch: &RecordBatch) -> Result<String, ArrowError> {
+    let rows = StructArray::from(batch.clone());
+    let mut text = String::new();
+    for row in 0..rows.len() {
+        write_json(&rows, row, &mut text)?;
+        text.push('\n');
+    }
+    Ok(text)
 }
 
 /// A value that is not nested is not quoted.
@@ -75,6 +86,9 @@ fn write_json(array: &dyn Array, row: usize, into: &mut String) -> Result<(), Ar
             write_json(child.as_ref(), row, into)?;
         }
         into.push('}');
+    } else if array.data_type().is_nested() {
+        // No writer of files has other nested types.
+        into.push_str("null");
     } else {
         let mut text = String::new();
         write_value(array, row, &mut text)?;
@@ -98,6 +112,16 @@ fn elements(array: &dyn Array, row: usize) -> Option<(&ArrayRef, Range<usize>)> 
         DataType::LargeList(_) => {
             let list = array.as_list::<i64>();
             Some((list.values(), range_of(list.value_offsets(), row)))
+        }
+        DataType::ListView(_) => {
+            let list = array.as_list_view::<i32>();
+            let start = list.value_offset(row).cast_unsigned() as usize;
+            Some((list.values(), start..start + list.value_size(row).cast_unsigned() as usize))
+        }
+        DataType::LargeListView(_) => {
+            let list = array.as_list_view::<i64>();
+            let start = list.value_offset(row).cast_unsigned() as usize;
+            Some((list.values(), start..start + list.value_size(row).cast_unsigned() as usize))
         }
         DataType::FixedSizeList(..) => {
             let list = array.as_fixed_size_list();

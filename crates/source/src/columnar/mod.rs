@@ -1,10 +1,11 @@
 //! Columns of Arrow, from files that have columns, to the declared ones.
-//! `columns` says where they are, `explode` makes rows of lists of events, and `coerce` chooses the way to a declared type, by
+//! `columns` says where they are, `event_lists` which lists are events, of which `explode` makes rows, and `coerce` chooses the way to a declared type, by
 //! `numbers`, `times` and `json_text`. `plan` holds all of it for one file.
 
 mod coerce;
 mod coerced;
 mod columns;
+mod event_lists;
 mod explode;
 mod int96;
 mod json_text;

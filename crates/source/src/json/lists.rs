@@ -1,6 +1,7 @@
 //! Which lists of records hold samples, each an event: not labels, tags or gateways of a record that is an event itself.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 
 use crate::json::scan::Kind;
 
@@ -43,8 +44,20 @@ pub(super) struct Array {
 
 /// The values of records, and their arrays, by their paths.
 pub(super) struct Shape<'a> {
-    pub tallies: &'a HashMap<String, Tally>,
-    pub arrays: &'a BTreeMap<String, Array>,
+    tallies: &'a BTreeMap<String, Tally>,
+    arrays: &'a BTreeMap<String, Array>,
+    /// The values outside of arrays, for each list of events that they are in; `None` is the record.
+    own: HashMap<Option<&'a str>, Own>,
+}
+
+/// What a record, or an element of a list of events, has besides its arrays.
+#[derive(Debug, Default, Clone, Copy)]
+struct Own {
+    has_time: bool,
+    has_measure: bool,
+    is_there: bool,
+    /// How often the value is there that is there most often.
+    records: usize,
 }
 
 impl Tally {
@@ -55,6 +68,8 @@ impl Tally {
         match kind {
             Kind::Null => return,
             Kind::Number => self.numbers += 1,
+            // NaN stands for a missing number.
+            Kind::Text { .. } if number.is_none() && text.parse::<f64>().is_ok() => return,
             Kind::Text { .. } if number.is_some() => match text.contains('.') {
                 true => self.numbers += 1,
                 false => self.digits += 1,
@@ -80,28 +95,48 @@ impl Tally {
     }
 }
 
-impl Shape<'_> {
+impl<'a> Shape<'a> {
+    /// The shape of records with these values and arrays, of which `lists` are known to be lists of events.
+    pub fn new(tallies: &'a BTreeMap<String, Tally>, arrays: &'a BTreeMap<String, Array>, lists: &'a [String]) -> Self {
+        let mut own: HashMap<Option<&str>, Own> = HashMap::new();
+        for (name, tally) in tallies {
+            if arrays.contains_key(name) || parents(name).any(|parent| arrays.contains_key(parent)) {
+                continue;
+            }
+            let scopes =
+                parents(name).filter(|parent| lists.binary_search_by(|list| list.as_str().cmp(parent)).is_ok());
+            for scope in scopes.map(Some).chain([None]) {
+                let own = own.entry(scope).or_default();
+                own.is_there = true;
+                own.has_time |= tally.is_time(name);
+                own.has_measure |= tally.is_measure(name, false);
+                own.records = own.records.max(tally.values as usize);
+            }
+        }
+        Self { tallies, arrays, own }
+    }
+
     /// Whether the elements of arrays that lie side by side, in the `scope` of a list of events, are events.
     pub fn are_samples(&self, paths: &[&str], scope: Option<&str>) -> bool {
         let Some(array) = paths.first().and_then(|path| self.arrays.get(*path)) else { return false };
         let filled = array.lengths.iter().filter(|length| **length > 0).count();
         let elements: usize = array.lengths.iter().sum();
 
-        let items = || self.tallies.iter().filter(|(name, _)| paths.iter().any(|path| is_in(name, path)));
+        let items = || paths.iter().flat_map(|path| self.items(path));
         let has_time = items().any(|(name, tally)| tally.is_time(name));
         let has_measure = items().any(|(name, tally)| tally.is_measure(name, true));
 
-        let own: Vec<_> = self.tallies.iter().filter(|(name, _)| self.is_own(name, scope)).collect();
-        let own_time = own.iter().any(|(name, tally)| tally.is_time(name));
-        let own_measure = own.iter().any(|(name, tally)| tally.is_measure(name, false));
-        let records = own.iter().map(|(_, tally)| tally.values as usize).max().unwrap_or(0).max(array.lengths.len());
+        let own = self.own.get(&scope).copied().unwrap_or_default();
+        let records = own.records.max(array.lengths.len());
         let is_everywhere = filled * ENOUGH >= records * (ENOUGH - 1);
 
-        match (own_time, own_measure) {
+        match (own.has_time, own.has_measure) {
             (true, true) => has_time && is_everywhere && elements >= 2 * filled,
             (false, true) => has_time,
+            // Single values side by side are the axes of a sensor as well.
+            (true, false) if paths.len() > 1 => has_time && is_everywhere,
             (true, false) => (has_time || has_measure) && is_everywhere,
-            (false, false) => has_time || has_measure || own.is_empty(),
+            (false, false) => has_time || has_measure || !own.is_there,
         }
     }
 
@@ -113,19 +148,23 @@ impl Shape<'_> {
         has_time && second.values > 0
     }
 
-    /// Whether a value is of the record itself, and in no array of it.
-    fn is_own(&self, name: &str, scope: Option<&str>) -> bool {
-        scope.is_none_or(|scope| is_inside(name, scope)) && !self.arrays.keys().any(|array| is_in(name, array))
+    /// What the elements of an array have.
+    fn items(&self, path: &str) -> impl Iterator<Item = (&String, &Tally)> {
+        // `/` is the letter behind the point.
+        let inside = self.tallies.range(format!("{path}.")..format!("{path}/"));
+        let values = (Bound::Included(path), Bound::Included(path));
+        self.tallies.range::<str, _>(values).chain(inside)
     }
+}
+
+/// The paths that a name may lie in: each part of it before a point, the longest first.
+pub(super) fn parents(name: &str) -> impl Iterator<Item = &str> {
+    name.rmatch_indices('.').filter_map(|(at, _)| name.get(..at))
 }
 
 /// Whether a name leads into the value at `path`.
 pub(super) fn is_inside(name: &str, path: &str) -> bool {
     name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
-}
-
-fn is_in(name: &str, path: &str) -> bool {
-    name == path || is_inside(name, path)
 }
 
 /// Whether a text begins with a day, such as `2024-01-31` or `31.01.2024`.
@@ -150,7 +189,7 @@ fn is_named_time(name: &str) -> bool {
 }
 
 /// Whether a name is one of ids or counters, whose numbers are not measured.
-pub(crate) fn is_id(name: &str) -> bool {
+fn is_id(name: &str) -> bool {
     let last = last_of(name);
     let ends = ["_id", "-id", "Id", "ID"].iter().any(|end| name.ends_with(end));
     ends || last == "id" || COUNTERS.iter().any(|word| last == *word || last.ends_with(&format!("_{word}")))
@@ -158,11 +197,11 @@ pub(crate) fn is_id(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::json::{Names, Wanted};
+    use crate::json::likely_lists;
 
     #[test]
     fn lists_of_labels_are_no_events() {
-        let lists = |text: &str| Names::new(Wanted::All, &[]).read(text.as_bytes(), false).likely_lists();
+        let lists = |text: &str| likely_lists(text.as_bytes());
         let none = [""; 0];
         let labels = r#"{"time":"2024-05-01 00:00:00","cost":1.5,"labels":[{"key":"env","value":"prod"}]}"#;
         assert_eq!(lists(labels), none);
@@ -182,8 +221,19 @@ mod tests {
     #[test]
     fn pairs_of_time_and_value_are_events() {
         let text = br#"{"data":{"result":[{"metric":{"a":"b"},"values":[[1704067200,"0.5"],[1704067260,"NaN"]]}]}}"#;
-        let outer = Names::new(Wanted::All, &[]).read(text, false).likely_lists();
-        assert_eq!(outer, ["data.result"]);
-        assert_eq!(Names::new(Wanted::All, &outer).read(text, false).likely_lists(), ["data.result.values"]);
+        assert_eq!(likely_lists(text), ["data.result.values"]);
+    }
+
+    #[test]
+    fn axes_of_a_sensor_are_no_events() {
+        let text = br#"{"at":"2024-01-01T00:00:00Z","acceleration":[0.5,0.25,1],"turn":[1,2,3]}"#;
+        assert_eq!(likely_lists(text), [""; 0]);
+    }
+
+    #[test]
+    fn time_is_linear_in_the_number_of_lists() {
+        let lists: Vec<String> = (0..1500).map(|at| format!("\"s{at}\":[{{\"a\":\"x\",\"b\":\"y\"}}]")).collect();
+        let line = format!("{{\"ts\":1700000000,\"v\":1.5,{}}}\n", lists.join(","));
+        assert_eq!(likely_lists(line.repeat(4).as_bytes()), [""; 0]);
     }
 }

@@ -9,7 +9,6 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use lists::is_id;
-pub(crate) use names::{Names, Wanted, is_otel};
+pub(crate) use names::{Names, Wanted, is_otel, likely_lists};
 pub(crate) use paths::Paths;
 pub(crate) use rows::{JsonPlan, parse};

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::json::lists::{Array, Shape, Tally, is_inside};
+use crate::json::lists::{Array, Shape, Tally, is_inside, parents};
 use crate::json::otel;
 use crate::json::scan::{Fault, Kind, Scanner, Value, unescaped};
 
+/// Lists inside each other that are events.
+const DEEPEST: usize = 4;
 /// Most names that are collected: objects may have keys that are values.
 const MOST_NAMES: usize = 5000;
 
@@ -31,7 +33,7 @@ pub(crate) struct Names<'a> {
     /// Arrays that are no lists of events, by their paths.
     arrays: BTreeMap<String, Array>,
     /// What the values are, of arrays those of their elements.
-    tallies: HashMap<String, Tally>,
+    tallies: BTreeMap<String, Tally>,
     pub records: u64,
 }
 
@@ -44,7 +46,7 @@ impl<'a> Names<'a> {
             seen: HashMap::new(),
             elements: HashMap::new(),
             arrays: BTreeMap::new(),
-            tallies: HashMap::new(),
+            tallies: BTreeMap::new(),
             records: 0,
         }
     }
@@ -93,42 +95,43 @@ impl<'a> Names<'a> {
 
     /// The lists whose elements are most likely events: an array of objects, pairs of a time and a value, or arrays of
     /// values side by side.
-    pub fn likely_lists(&self) -> Vec<String> {
+    fn likely_lists(&self) -> Vec<String> {
+        let mut known = self.lists.to_vec();
+        known.sort_unstable();
+        let scope = |path: &str| parents(path).find_map(|parent| known.iter().find(|list| *list == parent));
+        let shape = Shape::new(&self.tallies, &self.arrays, &known);
         let mut arrays: Vec<(&String, &Array)> = self.arrays.iter().collect();
-        if !self.lists.is_empty() {
-            arrays.retain(|(path, _)| self.lists.iter().any(|list| is_inside(path, list)));
+        if !known.is_empty() {
+            arrays.retain(|(path, _)| scope(path).is_some());
         }
-        let shape = Shape { tallies: &self.tallies, arrays: &self.arrays };
-        let objects = arrays.iter().filter(|(path, array)| {
-            array.has_objects && !array.has_others && shape.are_samples(&[path.as_str()], self.scope(path))
-        });
+        let are_samples = |paths: &[&str]| {
+            let scope = paths.first().and_then(|path| scope(path)).map(String::as_str);
+            shape.are_samples(paths, scope)
+        };
+
+        let objects = arrays
+            .iter()
+            .filter(|(path, array)| array.has_objects && !array.has_others && are_samples(&[path.as_str()]));
         if let Some((path, _)) = objects.max_by_key(|(_, array)| array.lengths.iter().sum::<usize>()) {
             return vec![String::clone(path)];
         }
 
         arrays.retain(|(_, array)| array.has_others && !array.has_objects);
-        let mut pairs = arrays.iter().filter(|(path, array)| {
-            array.has_arrays_only && shape.are_pairs(path) && shape.are_samples(&[path.as_str()], self.scope(path))
-        });
+        let mut pairs = arrays
+            .iter()
+            .filter(|(path, array)| array.has_arrays_only && shape.are_pairs(path) && are_samples(&[path.as_str()]));
         if let Some((path, _)) = pairs.next() {
             return vec![String::clone(path)];
         }
 
+        let mut side_by_side: BTreeMap<(Option<&str>, &[usize]), Vec<&str>> = BTreeMap::new();
         for (path, array) in arrays.iter().filter(|(_, array)| array.lengths.iter().any(|length| *length > 1)) {
-            let mut side_by_side = arrays.clone();
-            side_by_side.retain(|(other, values)| values.lengths == array.lengths && parent(other) == parent(path));
-            let paths: Vec<&str> = side_by_side.iter().map(|(path, _)| path.as_str()).collect();
-            if paths.len() > 1 && shape.are_samples(&paths, self.scope(path)) {
-                return side_by_side.into_iter().map(|(path, _)| path.clone()).collect();
-            }
+            side_by_side.entry((parent(path), &array.lengths)).or_default().push(path);
         }
-        Vec::new()
-    }
-
-    /// The list of events whose elements have the value at `path`.
-    fn scope(&self, path: &str) -> Option<&str> {
-        let lists = self.lists.iter().map(String::as_str).filter(|list| is_inside(path, list));
-        lists.max_by_key(|list| list.len())
+        let mut groups: Vec<Vec<&str>> = side_by_side.into_values().filter(|paths| paths.len() > 1).collect();
+        groups.sort_unstable();
+        let found = groups.into_iter().find(|paths| are_samples(paths)).unwrap_or_default();
+        found.into_iter().map(str::to_owned).collect()
     }
 
     fn record(&mut self, line: &[u8]) -> Result<(), Fault> {
@@ -300,6 +303,19 @@ impl<'a> Names<'a> {
             None => {}
         }
     }
+}
+
+/// The lists of the records of `text` whose elements are most likely events, and what is inside of them.
+pub(crate) fn likely_lists(text: &[u8]) -> Vec<String> {
+    let mut each = Vec::new();
+    for _ in 0..DEEPEST {
+        let inner = Names::new(Wanted::All, &each).read(text, false).likely_lists();
+        if inner.is_empty() {
+            break;
+        }
+        each = inner;
+    }
+    each
 }
 
 fn parent(path: &str) -> Option<&str> {

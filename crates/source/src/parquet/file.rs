@@ -110,6 +110,71 @@ impl ParquetFile {
         })
     }
 
+    /// The first rows of the first row group that has some; `None` if none has.
+    ///
+    /// # Errors
+    /// [`SourceError::Io`] and [`SourceError::Parquet`].
+    pub fn first_rows(&self) -> Result<Option<RecordBatch>, SourceError> {
+        const ROWS: usize = 1000;
+        let mut groups = self.groups().enumerate();
+        let Some((group, (rows, _))) = groups.find(|(_, (rows, _))| *rows > 0) else { return Ok(None) };
+        self.decode(&ProjectionMask::all(), group, 0, rows.min(ROWS)).map(Some)
+    }
+
+    /// Decodes the columns of `mask` of `rows` rows of a group from row `skip` on.
+    fn decode(
+        &self,
+        mask: &ProjectionMask,
+        group: usize,
+        skip: usize,
+        rows: usize,
+    ) -> Result<RecordBatch, SourceError> {
+        match &self.bits {
+            Bits::Memory { bytes, .. } => self.decode_from(bytes.clone(), mask, group, skip, rows),
+            Bits::Local { path, length } => {
+                let file = File::open(path).map_err(|source| io_error(&self.name, source))?;
+                let found = file.metadata().map_err(|source| io_error(&self.name, source))?.len();
+                if found != *length {
+                    return Err(SourceError::Changed { path: self.name.clone() });
+                }
+                self.decode_from(file, mask, group, skip, rows)
+            }
+        }
+    }
+
+    fn decode_from<R: ChunkReader + 'static>(
+        &self,
+        reader: R,
+        mask: &ProjectionMask,
+        group: usize,
+        skip: usize,
+        rows: usize,
+    ) -> Result<RecordBatch, SourceError> {
+        let selection = RowSelection::from(vec![RowSelector::skip(skip), RowSelector::select(rows)]);
+        let reader: ParquetRecordBatchReader =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(reader, self.footer.clone())
+                .with_row_groups(vec![group])
+                .with_projection(mask.clone())
+                .with_row_selection(selection)
+                .with_batch_size(rows)
+                .build()
+                .map_err(|source| self.parquet(source))?;
+
+        let schema = arrow::array::RecordBatchReader::schema(&reader);
+        let batches = reader
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|source| self.parquet(ParquetError::ArrowError(source.to_string())))?;
+        let batch = match <[RecordBatch; 1]>::try_from(batches) {
+            Ok([batch]) => batch,
+            Err(batches) => concat_batches(&schema, &batches)
+                .map_err(|source| SourceError::Arrow { path: self.name.clone(), source })?,
+        };
+        if batch.num_rows() != rows {
+            return Err(SourceError::Changed { path: self.name.clone() });
+        }
+        Ok(batch)
+    }
+
     fn parquet(&self, source: ParquetError) -> SourceError {
         SourceError::Parquet { path: self.name.clone(), source }
     }
@@ -166,7 +231,7 @@ impl ParquetPlan {
 
     /// Decodes `rows` rows of a group from row `skip` on; `first_row` is the number of the first in the file, from 1.
     pub fn parse(&self, group: usize, skip: usize, rows: usize, first_row: u64) -> Result<Parsed, SourceError> {
-        let batch = self.decode(group, skip, rows)?;
+        let batch = self.file.decode(&self.mask, group, skip, rows)?;
         self.plan.parse(batch, first_row, &|leaf| self.int96(Leaf { group, column: leaf }, skip, rows))
     }
 
@@ -181,51 +246,5 @@ impl ParquetPlan {
             }
         };
         values.map_err(|source| self.file.parquet(source))
-    }
-
-    fn decode(&self, group: usize, skip: usize, rows: usize) -> Result<RecordBatch, SourceError> {
-        match &self.file.bits {
-            Bits::Memory { bytes, .. } => self.decode_from(bytes.clone(), group, skip, rows),
-            Bits::Local { path, length } => {
-                let file = File::open(path).map_err(|source| io_error(&self.file.name, source))?;
-                let found = file.metadata().map_err(|source| io_error(&self.file.name, source))?.len();
-                if found != *length {
-                    return Err(SourceError::Changed { path: self.file.name.clone() });
-                }
-                self.decode_from(file, group, skip, rows)
-            }
-        }
-    }
-
-    fn decode_from<R: ChunkReader + 'static>(
-        &self,
-        reader: R,
-        group: usize,
-        skip: usize,
-        rows: usize,
-    ) -> Result<RecordBatch, SourceError> {
-        let selection = RowSelection::from(vec![RowSelector::skip(skip), RowSelector::select(rows)]);
-        let reader: ParquetRecordBatchReader =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(reader, self.file.footer.clone())
-                .with_row_groups(vec![group])
-                .with_projection(self.mask.clone())
-                .with_row_selection(selection)
-                .with_batch_size(rows)
-                .build()
-                .map_err(|source| self.file.parquet(source))?;
-
-        let schema = arrow::array::RecordBatchReader::schema(&reader);
-        let batches = reader
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|source| self.file.parquet(ParquetError::ArrowError(source.to_string())))?;
-        let batch = match <[RecordBatch; 1]>::try_from(batches) {
-            Ok([batch]) => batch,
-            Err(batches) => concat_batches(&schema, &batches)
-                .map_err(|source| SourceError::Arrow { path: self.file.name.clone(), source })?,
-        };
-        if batch.num_rows() != rows {
-            return Err(SourceError::Changed { path: self.file.name.clone() });
-        }
-        Ok(batch)
     }
 }

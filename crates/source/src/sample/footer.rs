@@ -1,12 +1,10 @@
 //! The columns of a file that has them with their types.
 
-use arrow::datatypes::{DataType, Fields, Schema, UnionFields};
+use arrow::datatypes::{DataType, UnionFields};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
-use crate::columnar::{FileColumn, type_words, unit_words};
-use crate::json::is_id;
-use crate::sample::times::named_so;
+use crate::columnar::{FileColumn, Lists, type_words, unit_words};
 use crate::spec::ColumnSpec;
 
 /// A type of columns of a file that no job file has, such as a duration or a map.
@@ -30,8 +28,8 @@ pub(super) struct TypedColumns {
     pub unusual: Vec<(String, UnusualType)>,
 }
 
-/// The columns that can be read, and those that cannot.
-pub(super) fn columns(found: &[FileColumn], zone: Option<Tz>) -> TypedColumns {
+/// The columns that can be read, and those that cannot, of a file with these lists of events.
+pub(super) fn columns(found: &[FileColumn], lists: &Lists, zone: Option<Tz>) -> TypedColumns {
     let mut typed = TypedColumns::default();
     for column in found {
         match kind(&column.data_type) {
@@ -44,7 +42,14 @@ pub(super) fn columns(found: &[FileColumn], zone: Option<Tz>) -> TypedColumns {
             None if column.data_type.is_null() => {
                 typed.left_out.push(format!("{} (it has no value yet: declare its type)", column.name));
             }
-            None => typed.left_out.push(format!("{} ({})", column.name, type_words(&column.data_type))),
+            None => {
+                let (name, words) = (&column.name, type_words(&column.data_type));
+                let way_on = match lists.is_empty() && is_list_of_structs(&column.data_type) {
+                    true => format!("; `each = [\"{name}\"]` makes an event of each item"),
+                    false => String::new(),
+                };
+                typed.left_out.push(format!("{name} ({words}{way_on})"));
+            }
         }
     }
     typed
@@ -63,97 +68,15 @@ fn read_as(from: &DataType, kind: FieldType) -> Option<UnusualType> {
     Some(UnusualType { words: type_words(from), read_as, is_nested })
 }
 
-/// The lists whose elements are most likely events: the first list of structs that are samples, and that inside of it; or
-/// the lists of single values beside one of times.
-pub(super) fn likely_lists(schema: &Schema) -> Vec<String> {
-    match first_list(schema.fields(), "", Scalars::of(schema.fields(), false)) {
-        Some(list) => vec![list],
-        None => lists_of_one_time(schema.fields(), "").unwrap_or_default(),
-    }
-}
-
-/// What the single values of a record, or of an element of a list, are.
-#[derive(Debug, Default, Clone, Copy)]
-struct Scalars {
-    are_there: bool,
-    has_time: bool,
-    has_measure: bool,
-}
-
-impl Scalars {
-    /// Those of `fields`; with those of lists inside of them if `with_lists`.
-    fn of(fields: &Fields, with_lists: bool) -> Self {
-        let mut all = Self::default();
-        for field in fields {
-            let inner = match field.data_type() {
-                DataType::Struct(children) => Self::of(children, with_lists),
-                DataType::List(item) | DataType::LargeList(item) => match item.data_type() {
-                    DataType::Struct(children) if with_lists => Self::of(children, with_lists),
-                    _ => continue,
-                },
-                other => {
-                    let is_time = other.is_temporal() || named_so(field.name());
-                    let is_number = other.is_numeric();
-                    Self {
-                        are_there: true,
-                        has_time: is_time,
-                        has_measure: is_number && !is_time && !is_id(field.name()),
-                    }
-                }
-            };
-            all.are_there |= inner.are_there;
-            all.has_time |= inner.has_time;
-            all.has_measure |= inner.has_measure;
+/// Whether a type is a list of structs, which `each` can make events of.
+fn is_list_of_structs(data_type: &DataType) -> bool {
+    use DataType as D;
+    match data_type {
+        D::List(item) | D::LargeList(item) | D::ListView(item) | D::LargeListView(item) | D::FixedSizeList(item, _) => {
+            matches!(item.data_type(), D::Struct(_))
         }
-        all
+        _ => false,
     }
-
-    /// Whether the elements of a list in a record with these values are samples: they have a time, or measured values that
-    /// the record itself lacks.
-    fn leave_samples_to(self, elements: Self) -> bool {
-        elements.has_time || !self.are_there || elements.has_measure && !self.has_measure
-    }
-}
-
-/// The paths of lists that lie side by side, one of them of times; `prefix` leads to `fields`.
-fn lists_of_one_time(fields: &Fields, prefix: &str) -> Option<Vec<String>> {
-    let mut lists = Vec::new();
-    let mut has_time = false;
-    for field in fields {
-        let (DataType::List(item) | DataType::LargeList(item)) = field.data_type() else { continue };
-        if kind(item.data_type()).is_some() {
-            lists.push(format!("{prefix}{}", field.name()));
-            let is_number = item.data_type().is_integer() || matches!(item.data_type(), DataType::Float64);
-            has_time |= matches!(item.data_type(), DataType::Timestamp(..)) || is_number && named_so(field.name());
-        }
-    }
-    if has_time && lists.len() > 1 {
-        return Some(lists);
-    }
-
-    fields.iter().find_map(|field| match field.data_type() {
-        DataType::Struct(children) => lists_of_one_time(children, &format!("{prefix}{}.", field.name())),
-        _ => None,
-    })
-}
-
-/// The path of the first list of structs in `fields` that are samples of a record with `own` values, and inside of its
-/// elements; `prefix` leads to them.
-fn first_list(fields: &Fields, prefix: &str, own: Scalars) -> Option<String> {
-    fields.iter().find_map(|field| {
-        let path = format!("{prefix}{}", field.name());
-        match field.data_type() {
-            DataType::Struct(children) => first_list(children, &format!("{path}."), own),
-            DataType::List(item) | DataType::LargeList(item) => match item.data_type() {
-                DataType::Struct(children) if own.leave_samples_to(Scalars::of(children, true)) => {
-                    let inner = first_list(children, &format!("{path}."), Scalars::of(children, false));
-                    Some(inner.unwrap_or(path))
-                }
-                _ => None,
-            },
-            _ => None,
-        }
-    })
 }
 
 fn kind(from: &DataType) -> Option<FieldType> {

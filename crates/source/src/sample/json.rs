@@ -7,14 +7,12 @@ use memchr::memrchr;
 use crate::decompress::Decoded;
 use crate::error::SourceError;
 use crate::format::{BYTE_ORDER_MARK, Foreign};
-use crate::json::{Names, Wanted, is_otel};
+use crate::json::{Names, Wanted, is_otel, likely_lists};
 use crate::sample::error::SampleError;
 use crate::spec::{Preset, SchemaMode, SourceSpec};
 
 /// Bytes of a text that are looked at for names.
 const HEAD_BYTES: usize = 1 << 20;
-/// Lists inside each other that are events.
-const DEEPEST: usize = 4;
 
 /// What the first records of a text have.
 pub(super) struct JsonHead {
@@ -39,15 +37,8 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>, spec: SourceSpec) -> 
     }
 
     let preset = is_otel(text).then_some(Preset::Otel);
-    let mut each = Vec::new();
     // A data point of OpenTelemetry is an event, whatever lists it has.
-    for _ in 0..if preset.is_some() { 0 } else { DEEPEST } {
-        let inner = Names::new(Wanted::All, &each).read(text, false).likely_lists();
-        if inner.is_empty() {
-            break;
-        }
-        each = inner;
-    }
+    let each = if preset.is_some() { Vec::new() } else { likely_lists(text) };
 
     let found = Names::new(Wanted::All, &each).read(text, preset.is_some());
     let (lists, names): (Vec<_>, Vec<_>) =

@@ -24,11 +24,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use arrow::array::{AsArray, RecordBatch, StringArray};
-use arrow::datatypes::SchemaRef;
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
-use crate::blocks::{AvroBlocks, IpcMessages};
+use crate::blocks::OpenedBlocks;
 use crate::columnar::{Lists, columns};
 use crate::csv::{TextNotes, name_again, name_by_place};
 use crate::decompress::PlainContent;
@@ -326,17 +325,19 @@ impl Storage {
             }
             Format::Parquet => {
                 let file = self.parquet(input)?;
-                let each = footer::likely_lists(file.schema());
-                let typed = footer::columns(&file.columns(&Lists::new(each.clone()))?, zone);
-                Declared::typed(SourceSpec { each, ..spec }, typed)
+                let lists = Lists::likely(path, file.schema(), || file.first_rows())?;
+                let typed = footer::columns(&file.columns(&lists)?, &lists, zone);
+                Declared::typed(SourceSpec { each: lists.into_paths(), ..spec }, typed)
             }
             Format::Arrow | Format::Avro => {
-                let schema = self.schema_of_blocks(input)?;
-                let each = footer::likely_lists(&schema);
-                let events = Lists::new(each.clone()).schema(&schema);
+                let mut blocks = self.blocks(input)?;
+                let mut opened = OpenedBlocks::open(&mut blocks, input.format)?;
+                let schema = opened.schema().clone();
+                let lists = Lists::likely(path, &schema, || opened.first_rows(&mut blocks))?;
+                let events = lists.schema(&schema);
                 let events = events.map_err(|source| SourceError::Arrow { path: path.clone(), source })?;
-                let typed = footer::columns(&columns(&events, None), zone);
-                Declared::typed(SourceSpec { each, ..spec }, typed)
+                let typed = footer::columns(&columns(&events, None), &lists, zone);
+                Declared::typed(SourceSpec { each: lists.into_paths(), ..spec }, typed)
             }
         };
 
@@ -374,14 +375,6 @@ impl Storage {
         let declared = Declared::new(spec, Vec::new());
         let (encoding, is_row, before) = (head.encoding, head.is_row, Some(head.before));
         Ok(Declared { encoding, unnamed, doubled, before, is_row, ..declared })
-    }
-
-    fn schema_of_blocks(&self, input: &InputFile) -> Result<SchemaRef, SourceError> {
-        let mut bytes = self.blocks(input)?;
-        Ok(match input.format {
-            Format::Avro => AvroBlocks::open(&mut bytes)?.schema().clone(),
-            _ => IpcMessages::open(&mut bytes)?.schema().clone(),
-        })
     }
 }
 
