@@ -7,9 +7,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use tidetable_source::{Counted, EpochNotes, OddEpoch, TextNotes};
 use tidetable_store::{LargestRow, Sst};
 
-/// Undeclared keys that are kept: objects may have keys that are values.
-const MOST_NEW_KEYS: usize = 64;
-
 /// Counts and times of a load. Times are of the clock, however many cores work; what is done at the same time counts in each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -234,7 +231,7 @@ impl LoadStats {
 
     /// Adds a key that is not declared; keeps the least place.
     fn add_new_key(&mut self, key: &str, place: FirstPlace) {
-        let has_room = self.new_keys.len() < MOST_NEW_KEYS;
+        let has_room = self.new_keys.len() < TextNotes::MOST_NEW_KEYS;
         match self.new_keys.get_mut(key) {
             Some(known) if place < *known => *known = place,
             None if has_room => drop(self.new_keys.insert(key.to_owned(), place)),

@@ -16,7 +16,7 @@ use crate::columnar::type_words::type_words;
 use crate::csv::TextNotes;
 use crate::error::SourceError;
 use crate::origin::row_text;
-use crate::plan::{Matched, PathColumn, match_columns};
+use crate::plan::{Declaration, Matched, PathColumn, match_columns};
 use crate::reject::{RejectReason, Rejected, raw};
 use crate::spec::{SchemaMode, SourceSpec};
 use crate::time::{Adjusted, Remarks};
@@ -114,7 +114,7 @@ impl ColumnarPlan {
         let events = lists.schema(schema).map_err(|source| SourceError::Arrow { path: path.to_owned(), source })?;
         let found = columns::declarable(&events, find(&events), spec);
         let header: Vec<String> = found.iter().map(|column| column.name.clone()).collect();
-        let Matched { steps, mut diff, path_columns } = match_columns(path, &header, spec, &columns)?;
+        let Matched { steps, mut diff, path_columns } = match_columns(path, &header, Declaration::of(spec, &columns))?;
         if spec.mode != SchemaMode::Reject {
             // A column without values is told when a file has some.
             diff.extra.retain(|name| !found.iter().any(|column| column.name == *name && column.data_type.is_null()));

@@ -13,6 +13,7 @@ use crate::column_diff::ColumnDiff;
 use crate::csv::dialect::{Dialect, Scan, Span, split};
 use crate::csv::unnamed::name_by_place;
 use crate::format::BYTE_ORDER_MARK;
+use crate::spec::SchemaMode;
 use crate::value::blanks::trimmed_text;
 use crate::value::{ColumnBuilder, ColumnPlan};
 
@@ -50,6 +51,10 @@ pub(crate) struct LaterHeaders {
     key: memmem::Finder<'static>,
     /// The declared column of that name.
     key_column: Option<usize>,
+    /// What a header may lack.
+    pub mode: SchemaMode,
+    /// The name of the event time.
+    pub time: String,
 }
 
 /// A header among the records of a text.
@@ -62,7 +67,7 @@ pub(crate) struct FoundHeader {
 
 impl LaterHeaders {
     /// Finds headers like that with these names and this text; `None` where no line could be one.
-    pub fn new(names: &[String], text: &[u8], time: &str, columns: &[ColumnPlan]) -> Option<Self> {
+    pub fn new(names: &[String], text: &[u8], mode: SchemaMode, time: &str, columns: &[ColumnPlan]) -> Option<Self> {
         let key = names.iter().find(|name| *name == time).or(names.first())?;
         if names.len() < 2 || trimmed_text(key).is_empty() || key.contains(['\n', '"']) {
             return None;
@@ -74,6 +79,8 @@ impl LaterHeaders {
             known: names.to_vec(),
             key: memmem::Finder::new(trimmed_text(key)).into_owned(),
             key_column: columns.iter().position(|column| column.name == *key),
+            mode,
+            time: time.to_owned(),
         })
     }
 
@@ -109,8 +116,8 @@ impl LaterHeaders {
     }
 
     /// Goes on by a header on `line`, whose columns were matched to the declared ones.
-    pub fn go_on(&mut self, found: FoundHeader, line: u64, steps: Vec<Option<usize>>, diff: ColumnDiff, rejects: bool) {
-        let refused = (rejects && !diff.is_empty()).then(|| diff.clone());
+    pub fn go_on(&mut self, found: FoundHeader, line: u64, steps: Vec<Option<usize>>, diff: ColumnDiff) {
+        let refused = (self.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
         self.known.extend(found.names.iter().filter(|name| !self.known.contains(name)).cloned().collect::<Vec<_>>());
         self.names = found.names;
         self.text.clone_from(&found.text);

@@ -33,6 +33,9 @@ impl Counted {
 }
 
 impl TextNotes {
+    /// Most undeclared keys that are kept: objects may have keys that are values.
+    pub const MOST_NEW_KEYS: usize = 64;
+
     /// Adds those of a later part of the same text.
     pub(crate) fn add(&mut self, later: &Self) {
         self.several_lines.join(later.several_lines);

@@ -22,9 +22,6 @@ use crate::value::{ColumnBuilder, ColumnPlan};
 /// Members of an object whose keys are remembered.
 const REMEMBERED: usize = 256;
 
-/// Keys of a block that are noted as new: objects may have keys that are values.
-const MOST_NEW_KEYS: usize = 64;
-
 /// How the records of one file are read.
 #[derive(Debug)]
 pub(crate) struct JsonPlan {
@@ -259,7 +256,7 @@ impl<'a> Rows<'a> {
     /// Notes a key of the object `node` that leads nowhere, unless it is known.
     fn note_new(&mut self, node: usize, key: &[u8]) {
         let Some(found) = self.plan.paths.node(node) else { return };
-        if self.notes.new_keys.len() >= MOST_NEW_KEYS || found.others.contains(key) {
+        if self.notes.new_keys.len() >= TextNotes::MOST_NEW_KEYS || found.others.contains(key) {
             return;
         }
         let name = format!("{}{}", found.prefix, String::from_utf8_lossy(key));

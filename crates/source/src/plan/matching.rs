@@ -26,17 +26,32 @@ impl Matched {
     }
 }
 
+/// The declared columns, and what a file may lack of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Declaration<'a> {
+    pub columns: &'a [ColumnPlan],
+    pub mode: SchemaMode,
+    /// The name of the event time.
+    pub time: &'a str,
+}
+
+impl<'a> Declaration<'a> {
+    pub fn of(spec: &'a SourceSpec, columns: &'a [ColumnPlan]) -> Self {
+        Self { columns, mode: spec.mode, time: &spec.time }
+    }
+}
+
 /// Matches the columns of a header to the declared ones. The second column of one name is `NAME_2`, where that is declared.
 ///
 /// # Errors
-/// [`SourceError::MissingColumn`], [`SourceError::NoHeader`] and [`SourceError::DuplicateColumn`], where the mode of `spec` does not allow it;
+/// [`SourceError::MissingColumn`], [`SourceError::NoHeader`] and [`SourceError::DuplicateColumn`], where the mode does not allow it;
 /// [`SourceError::PathValue`].
 pub(crate) fn match_columns(
     path: &str,
     header: &[String],
-    spec: &SourceSpec,
-    columns: &[ColumnPlan],
+    declaration: Declaration<'_>,
 ) -> Result<Matched, SourceError> {
+    let Declaration { columns, mode, time } = declaration;
     let header = &name_wanted_again(header, |name| columns.iter().any(|column| column.name == name))[..];
     let path_columns = path_columns(path, columns, |name| header.iter().any(|other| other == name))?;
     let mut matched = Matched { steps: vec![None; header.len()], ..Matched::default() };
@@ -45,7 +60,7 @@ pub(crate) fn match_columns(
         let mut places = header.iter().zip(&mut matched.steps).filter(|(name, _)| **name == column.name);
         let first = places.next();
         let again = places.next().is_some();
-        match (first, spec.mode) {
+        match (first, mode) {
             (Some(_), SchemaMode::Reject) if again => matched.diff.twice.push(column.name.clone()),
             (Some(_), _) if again => {
                 return Err(SourceError::DuplicateColumn { path: path.to_owned(), column: column.name.clone() });
@@ -53,7 +68,7 @@ pub(crate) fn match_columns(
             (Some((_, step)), _) => *step = Some(index),
             (None, _) if path_columns.iter().any(|of_path| of_path.index == index) => {}
             // The event time cannot be null: it determines the window.
-            (None, SchemaMode::Evolve) if column.name != spec.time => matched.diff.missing.push(column.name.clone()),
+            (None, SchemaMode::Evolve) if column.name != time => matched.diff.missing.push(column.name.clone()),
             (None, SchemaMode::Reject) => matched.diff.missing.push(column.name.clone()),
             (None, _) if is_row(header, columns) => {
                 return Err(SourceError::NoHeader { path: path.to_owned(), first: header.to_vec() });

@@ -17,7 +17,7 @@ use crate::error::{SourceError, at_boundary};
 use crate::format::Foreign;
 use crate::json::{JsonPlan, Names, Paths, Wanted};
 use crate::parquet::{Bits, ParquetFile, ParquetPlan};
-use crate::plan::{Matched, match_columns, path_columns};
+use crate::plan::{Declaration, Matched, match_columns, path_columns};
 use crate::read::chunk::{Body, Chunk};
 use crate::read::growth::{Growth, HeldContent};
 use crate::read::parser::{Parser, Plan, schema_of};
@@ -63,7 +63,7 @@ enum Feed {
         carry: Vec<u8>,
         exhausted: bool,
         /// Finds the headers behind the first, of CSV that has a header.
-        headers: Option<(Box<LaterHeaders>, SourceSpec)>,
+        headers: Option<Box<LaterHeaders>>,
     },
     Parquet {
         group: usize,
@@ -133,11 +133,11 @@ impl InputReader {
             match_by_place(&mut start, &dialect, &columns, &mut shape)?
         } else if let Some(found) = start.header(&dialect)? {
             if reader.has_strict_records() {
-                headers = LaterHeaders::new(&found.names, &found.text, &spec.time, &columns);
+                headers = LaterHeaders::new(&found.names, &found.text, spec.mode, &spec.time, &columns);
                 text = found.text;
                 extra = start.usual_width(&dialect)?.saturating_sub(found.names.len());
             }
-            match_columns(&path, &found.names, spec, &columns)?
+            match_columns(&path, &found.names, Declaration::of(spec, &columns))?
         } else {
             // A file without a header is empty.
             Matched::by_place(0)
@@ -151,7 +151,7 @@ impl InputReader {
         let (next_line, offset) = (start.line, start.offset);
         let mut feed = Feed::text(start, dialect);
         if let Feed::Text { headers: of_feed, .. } = &mut feed {
-            *of_feed = headers.map(|headers| (Box::new(headers), spec.clone()));
+            *of_feed = headers.map(Box::new);
         }
         Ok(Self { next_line, offset, shape, ..Self::new(path, parser, feed) })
     }
@@ -182,7 +182,7 @@ impl InputReader {
         let names = names.read(text.get(..whole).unwrap_or_default(), is_otel);
         let Matched { steps: _, diff, path_columns } = match names.records {
             0 => Matched::default(),
-            _ => match_columns(&path, &names.found, spec, &columns)?,
+            _ => match_columns(&path, &names.found, Declaration::of(spec, &columns))?,
         };
         if let Some(list) = lists.iter().find(|list| names.records > 0 && !names.has_list(list)) {
             return Err(SourceError::MissingList { path, list: list.clone(), header: names.found });
@@ -399,9 +399,9 @@ impl InputReader {
         let inside = self.offset + 1..self.offset + end as u64;
         let end = self.cuts.iter().find(|cut| inside.contains(cut)).map_or(end, |cut| (cut - self.offset) as usize);
         let end = match (headers, self.parser.plan()) {
-            (Some((headers, spec)), Plan::Csv(plan)) => {
+            (Some(headers), Plan::Csv(plan)) => {
                 let records = buffer.get(..end).unwrap_or_default();
-                end_before_header(headers, spec, plan, records, &self.path, self.next_line)?
+                end_before_header(headers, plan, records, &self.path, self.next_line)?
             }
             _ => end,
         };
@@ -505,7 +505,7 @@ impl InputReader {
         let index = self.next_index;
         self.next_index += 1;
         let header = match &self.from {
-            Feed::Text { headers: Some((headers, _)), .. } => headers.in_force.clone(),
+            Feed::Text { headers: Some(headers), .. } => headers.in_force.clone(),
             _ => None,
         };
         Chunk { index, first_line, offset, body, header }
@@ -532,10 +532,9 @@ impl Iterator for InputReader {
 /// here on.
 ///
 /// # Errors
-/// [`SourceError::LaterHeader`] and [`SourceError::DuplicateColumn`], where the mode of `spec` does not allow it.
+/// [`SourceError::LaterHeader`] and [`SourceError::DuplicateColumn`], where the mode does not allow it.
 fn end_before_header(
     headers: &mut LaterHeaders,
-    spec: &SourceSpec,
     plan: &CsvPlan,
     records: &[u8],
     path: &str,
@@ -549,14 +548,15 @@ fn end_before_header(
         if start > 0 {
             return Ok(start);
         }
-        let matched = match_columns(path, &found.names, spec, &plan.columns);
+        let declaration = Declaration { columns: &plan.columns, mode: headers.mode, time: &headers.time };
+        let matched = match_columns(path, &found.names, declaration);
         let Matched { steps, diff, .. } = matched.map_err(|error| match error {
             SourceError::MissingColumn { path, column, header, .. } => {
                 SourceError::LaterHeader { path, line, column, header }
             }
             error => error,
         })?;
-        headers.go_on(found, line, steps, diff, spec.mode == SchemaMode::Reject);
+        headers.go_on(found, line, steps, diff);
         from = end;
     }
 }
