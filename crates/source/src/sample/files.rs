@@ -3,9 +3,10 @@
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
+use crate::sample::column::UnusualType;
 use crate::sample::error::SampleError;
-use crate::sample::footer::{TypedColumns, UnusualType};
 use crate::sample::kinds::is_like_value;
+use crate::sample::typed::TypedColumns;
 use crate::spec::{SchemaMode, SourceSpec};
 use crate::storage::{InputFile, Storage};
 

@@ -3,10 +3,10 @@
 //! The result is validated with the reader that will load the file, so that the two cannot disagree.
 
 mod candidate;
+mod column;
 mod counters;
 mod error;
 mod files;
-mod footer;
 mod formats;
 mod head;
 mod json;
@@ -17,13 +17,14 @@ mod pass;
 #[cfg(test)]
 mod tests;
 mod times;
+mod typed;
 mod units;
 mod words;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use arrow::array::{AsArray, RecordBatch, StringArray};
+use arrow::array::{RecordBatch, StringArray};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
@@ -40,14 +41,15 @@ use crate::storage::{InputFile, Storage};
 use crate::value::blanks::trimmed_text;
 use crate::value::notation::Notation;
 
+pub use column::{NearlyTyped, NullWords, OddValues, SampleColumn, UnusualType};
 pub use error::SampleError;
 pub use files::{SampledFiles, UnlikeFile};
-pub use footer::UnusualType;
 pub use numbers::missing::{FarNumber, FarNumbers};
 pub use times::named_so;
 pub use words::KeptMarker;
 
 use candidate::Candidate;
+use column::{settle, texts};
 use files::{Declared, Kin};
 use numbers::notation::{self, Marks};
 use odd::{Inferred, SampledRow};
@@ -88,80 +90,6 @@ pub struct Sample {
     pub files: SampledFiles,
 }
 
-/// Findings for a column besides its type.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SampleColumn {
-    /// Another time format that all values match.
-    pub also: Option<String>,
-    /// Whether its times have no offset, so that they are of a zone that somebody has to know.
-    pub without_offset: bool,
-    /// The unit, if its integers could be epoch times though its name does not suggest it.
-    pub maybe_epoch: Option<&'static str>,
-    /// Values that do not fit, whose rows will be rejected.
-    pub odd: Option<OddValues>,
-    /// Of epoch times: those that are not from 1990 to 2100 in the unit of the others. They are read in it all the same.
-    pub stray: Option<OddValues>,
-    /// Words that are null, of a column of numbers.
-    pub words: Option<NullWords>,
-    /// Of text of which most values are numbers or times: the others.
-    pub nearly: Option<NearlyTyped>,
-    /// The first number that a cell writes differently than the file, such as `+3.2`.
-    pub rewritten: Option<String>,
-    /// Two texts that are one number, so that the column stays text: versions such as 1.1 and 1.10.
-    pub apart: Option<(String, String)>,
-    /// Of text that is numbers with a unit: the unit.
-    pub unit: Option<String>,
-    /// The first value whose comma or point could be the other separator too.
-    pub ambiguous_separator: Option<String>,
-    /// The first number with a decimal comma, where commas separate the columns too.
-    pub decimal_comma: Option<String>,
-    /// Of text that looks like codes with a flag behind a comma, such as `+0081,5`: the first value.
-    pub flagged: Option<String>,
-    /// Numbers that may stand for missing ones, such as -999.
-    pub far: Option<FarNumbers>,
-    /// Of text: the null marker of another column that is one of its values.
-    pub kept_marker: Option<KeptMarker>,
-    /// Days without a time of day among times, which are read as midnights.
-    pub midnights: Option<OddValues>,
-    /// The first value that is not empty, for messages.
-    pub first: Option<String>,
-    /// Its type in the file, where no job file has it.
-    pub unusual: Option<UnusualType>,
-}
-
-/// Words that stand for missing numbers, such as "No Data" of a logger.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NullWords {
-    /// Values of the column that are not empty.
-    pub values: u64,
-    /// How many of these values are words.
-    pub count: u64,
-    /// The different words, the most frequent first.
-    pub words: Vec<String>,
-}
-
-/// Text of which most values are numbers or times.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NearlyTyped {
-    /// Whether most values are times; numbers otherwise.
-    pub is_time: bool,
-    /// Values of the column that are not empty.
-    pub values: u64,
-    /// Those of the values that are neither times nor numbers.
-    pub odd: OddValues,
-}
-
-/// A few values of a column that do not fit its type.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OddValues {
-    /// How many of the sampled rows have one.
-    pub count: u64,
-    /// The first of them, without the blanks around it.
-    pub first: String,
-    /// The line of the first, from 1; the number of its row where the format has no lines.
-    pub line: u64,
-}
-
 impl Storage {
     /// Infers a schema from the first 32 MiB of a file. Times without an offset are in `zone`.
     ///
@@ -189,10 +117,7 @@ impl Storage {
         let has_header = spec.format.is_none_or(|format| format == Format::Csv) && spec.csv.header;
 
         let mut written = self.pass_of_headers(&mut spec, &read)?;
-        if rows_look_like_comments(&written)
-            && let Some(lines) = before
-        {
-            (spec.csv.comment, spec.csv.skip) = (None, lines);
+        if take_comments_as_rows(&mut spec.csv, &written, before) {
             written = self.pass_of_headers(&mut spec, &read)?;
         }
         while let Some(column) = take_unreadable(&mut spec, &written) {
@@ -214,7 +139,7 @@ impl Storage {
         let units = if has_header { units::take_out(&spec, &mut written.batches, zone) } else { None };
         let mut columns = match is_text {
             true => refine_text(&mut spec, &written, zone),
-            false => refine_typed(&mut spec, &written.batches, zone),
+            false => typed::refine(&mut spec, &written, zone),
         };
         for (column, found) in spec.columns.iter().zip(&mut columns) {
             let read = unusual.iter().find(|(name, _)| *name == column.name);
@@ -298,8 +223,7 @@ impl Storage {
         let mut spec = declaration(&input, csv, names);
         let mut rows = Pass::default();
         self.pass_file(&spec, &input, DIALECT_SHARE, &mut rows)?;
-        if rows_look_like_comments(&rows) {
-            (spec.csv.comment, spec.csv.skip) = (None, before);
+        if take_comments_as_rows(&mut spec.csv, &rows, Some(before)) {
             rows = Pass::default();
             self.pass_file(&spec, &input, DIALECT_SHARE, &mut rows)?;
         }
@@ -326,7 +250,7 @@ impl Storage {
             Format::Parquet => {
                 let file = self.parquet(input)?;
                 let lists = Lists::likely(path, file.schema(), || file.first_rows())?;
-                let typed = footer::columns(&file.columns(&lists)?, &lists, zone);
+                let typed = typed::columns(&file.columns(&lists)?, &lists, zone);
                 Declared::typed(SourceSpec { each: lists.into_paths(), ..spec }, typed)
             }
             Format::Arrow | Format::Avro => {
@@ -336,7 +260,7 @@ impl Storage {
                 let lists = Lists::likely(path, &schema, || opened.first_rows(&mut blocks))?;
                 let events = lists.schema(&schema);
                 let events = events.map_err(|source| SourceError::Arrow { path: path.clone(), source })?;
-                let typed = footer::columns(&columns(&events, None), &lists, zone);
+                let typed = typed::columns(&columns(&events, None), &lists, zone);
                 Declared::typed(SourceSpec { each: lists.into_paths(), ..spec }, typed)
             }
         };
@@ -403,9 +327,12 @@ fn twice(names: &[String]) -> Option<&String> {
     names.iter().filter(|name| !trimmed_text(name).is_empty()).find(|name| !seen.insert(name.as_str()))
 }
 
-/// Whether lines that begin with the mark of comments have the fields of rows: then they are rows.
-fn rows_look_like_comments(pass: &Pass) -> bool {
-    pass.notes.comment_rows.count > 0
+/// Reads lines that begin with the mark of comments as rows, if they have the fields of rows; `before` lines are skipped then.
+/// Whether it is so.
+fn take_comments_as_rows(csv: &mut CsvOptions, pass: &Pass, before: Option<u64>) -> bool {
+    let Some(lines) = before.filter(|_| pass.notes.comment_rows.count > 0) else { return false };
+    (csv.comment, csv.skip) = (None, lines);
+    true
 }
 
 /// Checks that the sample suffices. `encoding` is what the file has if it is not UTF-8.
@@ -547,60 +474,4 @@ fn null_words(words: &Words, values: usize) -> NullWords {
     found.sort_by_key(|(word, count)| (std::cmp::Reverse(**count), **word != words.first));
     let names = found.into_iter().map(|(word, _)| word.clone()).collect();
     NullWords { values: values as u64, count: words.places.len() as u64, words: names }
-}
-
-/// Infers times among text and integer columns of a Parquet file.
-fn refine_typed(spec: &mut SourceSpec, batches: &[RecordBatch], zone: Option<Tz>) -> Vec<SampleColumn> {
-    let csv = CsvOptions::default();
-    let mut columns = Vec::with_capacity(spec.columns.len());
-    for (at, column) in spec.columns.iter_mut().enumerate() {
-        let found = match column.kind {
-            FieldType::Text => times::of_text(&column.name, &texts(batches, at), &csv, zone),
-            FieldType::Int64 | FieldType::UInt64 => times::of_integers(&column.name, &integers(batches, at)),
-            FieldType::Float64 => times::of_ranges(&column.name, &floats(batches, at)),
-            _ => None,
-        };
-        columns.push(found.map(|found| settle(column, found)).unwrap_or_default());
-    }
-    columns
-}
-
-fn settle(column: &mut ColumnSpec, found: Candidate) -> SampleColumn {
-    *column = found.spec;
-    SampleColumn {
-        also: found.also,
-        without_offset: found.without_offset,
-        maybe_epoch: found.maybe_epoch,
-        rewritten: found.rewritten,
-        apart: found.apart,
-        ..SampleColumn::default()
-    }
-}
-
-/// The text column at index `at`, batch by batch.
-fn texts(batches: &[RecordBatch], at: usize) -> Vec<&StringArray> {
-    batches.iter().filter_map(|batch| batch.columns().get(at)?.as_string_opt::<i32>()).collect()
-}
-
-/// The range of the float column at index `at` in each batch, in whole numbers.
-fn floats(batches: &[RecordBatch], at: usize) -> Vec<(i64, i64)> {
-    let ranges = batches.iter().filter_map(|batch| {
-        let array = batch.columns().get(at)?.as_primitive_opt::<arrow::datatypes::Float64Type>()?;
-        Some((arrow::compute::min(array)? as i64, arrow::compute::max(array)? as i64))
-    });
-    ranges.collect()
-}
-
-/// The range of the integer column at index `at` in each batch.
-fn integers(batches: &[RecordBatch], at: usize) -> Vec<(i64, i64)> {
-    let ranges = batches.iter().filter_map(|batch| {
-        let array = batch.columns().get(at)?;
-        if let Some(signed) = array.as_primitive_opt::<arrow::datatypes::Int64Type>() {
-            return Some((arrow::compute::min(signed)?, arrow::compute::max(signed)?));
-        }
-        let unsigned = array.as_primitive_opt::<arrow::datatypes::UInt64Type>()?;
-        let (least, most) = (arrow::compute::min(unsigned)?, arrow::compute::max(unsigned)?);
-        Some((i64::try_from(least).ok()?, i64::try_from(most).ok()?))
-    });
-    ranges.collect()
 }

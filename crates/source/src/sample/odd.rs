@@ -124,7 +124,8 @@ pub(super) fn infer_most(
         return inferred;
     }
 
-    if maybe_time && let Some((unit, odd)) = times::odd_epochs(texts) {
+    let numbers = || texts.iter().map(|text| text.parse().ok()).collect::<Option<Vec<i64>>>();
+    if maybe_time && let Some((unit, odd)) = numbers().and_then(|numbers| times::odd_epochs(&numbers)) {
         let stray = there.rows_of(&odd);
         let rest = without(column, &stray);
         let found = infer(name, &rest.iter().collect::<Vec<_>>(), csv, notation.notation, zone);

@@ -75,12 +75,10 @@ pub(super) fn of_integers(name: &str, ranges: &[(i64, i64)]) -> Option<Candidate
 
 /// The unit of integers of which all but one in a hundred count from the epoch, and the indices of the others, which may be of
 /// another unit, or 0.
-pub(super) fn odd_epochs(texts: &[&str]) -> Option<(&'static str, Vec<usize>)> {
-    if texts.len() < ENOUGH_EPOCHS {
+pub(super) fn odd_epochs(numbers: &[i64]) -> Option<(&'static str, Vec<usize>)> {
+    if numbers.len() < ENOUGH_EPOCHS {
         return None;
     }
-    let numbers: Option<Vec<i64>> = texts.iter().map(|text| text.parse().ok()).collect();
-    let numbers = numbers?;
     EPOCHS.iter().find_map(|(unit, low, high)| {
         let odd = numbers.iter().enumerate().filter(|(_, number)| !(*low..*high).contains(*number));
         let odd = at_most(odd.map(|(at, _)| at), numbers.len() / ENOUGH_EPOCHS)?;

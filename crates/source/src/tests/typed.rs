@@ -131,3 +131,59 @@ fn lists_of_samples_are_events() {
         }
     }
 }
+
+#[test]
+fn lists_that_few_records_fill_are_no_events() {
+    let item = || {
+        Arc::new(Field::new(
+            "item",
+            DataType::Struct(Fields::from(vec![Field::new("load", DataType::Float64, true)])),
+            true,
+        ))
+    };
+    let fields = Fields::from(vec![Field::new("load", DataType::Float64, true)]);
+    let items = StructArray::new(fields, vec![floats_of(4, |at| at as f64)], None);
+    let lengths = (0..12).map(|at| if at < 2 { 2 } else { 0 });
+    let list = ListArray::new(item(), OffsetBuffer::from_lengths(lengths), Arc::new(items), None);
+    for (name, sample) in samples(&[("time", times(12)), ("host", words(12)), ("extras", Arc::new(list))]) {
+        assert_eq!(sample.spec.each, [""; 0], "{name}");
+        assert!(sample.left_out.join("; ").contains("extras (list of struct of load"), "{name}");
+    }
+}
+
+#[test]
+fn numbers_far_from_the_others_are_noted() {
+    let columns = [
+        ("time", times(40)),
+        ("temp", floats_of(40, |at| if at % 8 == 3 { -999.0 } else { at as f64 / 4.0 })),
+        (
+            "flow",
+            Arc::new((0..40).map(|at| Some(if at == 7 { -9999 } else { at })).collect::<Int64Array>()) as ArrayRef,
+        ),
+        ("level", floats_of(40, |at| at as f64)),
+    ];
+    for (name, sample) in samples(&columns) {
+        let far = |at: usize| {
+            let far = sample.columns[at].far.as_ref()?;
+            Some(format!("{} x {} of {} to {}", far.numbers[0].count, far.numbers[0].first, far.least, far.most))
+        };
+        assert_eq!(far(1).as_deref(), Some("5 x -999.0 of 0.0 to 9.75"), "{name}");
+        assert_eq!(far(2).as_deref(), Some("1 x -9999 of 0 to 39"), "{name}");
+        assert_eq!((far(0), far(3)), (None, None), "{name}");
+    }
+}
+
+#[test]
+fn epochs_of_another_unit_are_noted() {
+    let times = |odd: i64| {
+        let value = move |at: i64| if at == 150 { odd } else { 1_704_067_200_000 + at * 60_000 };
+        Arc::new((0..200).map(|at| Some(value(at))).collect::<Int64Array>()) as ArrayRef
+    };
+    for odd in [0, 1_704_067_200] {
+        for (name, sample) in samples(&[("ts", times(odd)), ("v", floats_of(200, |at| at as f64))]) {
+            assert_eq!(sample.spec.columns[0].format.as_deref(), Some("ms"), "{name}");
+            let stray = sample.columns[0].stray.as_ref().unwrap();
+            assert_eq!((stray.count, stray.first.as_str(), stray.line), (1, odd.to_string().as_str(), 151), "{name}");
+        }
+    }
+}

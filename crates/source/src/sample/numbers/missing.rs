@@ -92,7 +92,7 @@ pub(in crate::sample) fn far_numbers<'a>(
 }
 
 /// Whether a number is nines, with zeros behind the point at most.
-fn is_of_nines(number: &str, point: char) -> bool {
+pub(in crate::sample) fn is_of_nines(number: &str, point: char) -> bool {
     let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
     let (whole, fraction) = unsigned.split_once(point).unwrap_or((unsigned, ""));
     let nines = fraction.trim_end_matches('0');

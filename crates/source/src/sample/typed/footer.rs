@@ -5,22 +5,12 @@ use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
 use crate::columnar::{FileColumn, Lists, type_words, unit_words};
+use crate::sample::column::UnusualType;
 use crate::spec::ColumnSpec;
-
-/// A type of columns of a file that no job file has, such as a duration or a map.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnusualType {
-    /// What it is called, such as `map of text`.
-    pub words: String,
-    /// What its values are read as, such as `text in JSON`.
-    pub read_as: String,
-    /// Whether a value consists of others, so that it identifies nothing.
-    pub is_nested: bool,
-}
 
 /// The columns as a job file declares them.
 #[derive(Debug, Default)]
-pub(super) struct TypedColumns {
+pub(in crate::sample) struct TypedColumns {
     pub columns: Vec<ColumnSpec>,
     /// The names of columns that cannot be read, with their types.
     pub left_out: Vec<String>,
@@ -29,7 +19,7 @@ pub(super) struct TypedColumns {
 }
 
 /// The columns that can be read, and those that cannot, of a file with these lists of events.
-pub(super) fn columns(found: &[FileColumn], lists: &Lists, zone: Option<Tz>) -> TypedColumns {
+pub(in crate::sample) fn columns(found: &[FileColumn], lists: &Lists, zone: Option<Tz>) -> TypedColumns {
     let mut typed = TypedColumns::default();
     for column in found {
         match kind(&column.data_type) {

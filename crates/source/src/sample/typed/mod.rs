@@ -1,0 +1,7 @@
+//! Files that have columns with their types: what is declared of them, and what their values say besides.
+
+mod footer;
+mod values;
+
+pub(super) use footer::{TypedColumns, columns};
+pub(super) use values::refine;
