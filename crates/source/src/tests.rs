@@ -331,7 +331,7 @@ fn chunk_size_changes_nothing() {
 #[test]
 fn files_are_found_in_order_and_once() {
     let root = TempDir::new().unwrap();
-    for name in ["in/b/2017-07-26.csv", "in/a/2017-07-27.csv", "in/.hidden.csv", "in/x.parquet", "in/x.dat"] {
+    for name in ["in/b/2017-07-26.csv", "in/a/2017-07-27.csv", "in/.hidden.csv", "in/x.parquet", "in/x.bin"] {
         std::fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
         std::fs::write(root.path().join(name), "a").unwrap();
     }
@@ -354,7 +354,7 @@ fn files_are_found_in_order_and_once() {
     assert_eq!((some.files.len(), some.unmatched), (1, vec!["out/*.csv".to_owned()]));
     let none = find(&["in/a/*.csv", "out/*.csv"]).unwrap_err();
     assert!(none.to_string().contains("\"out/*.csv\""), "{none}");
-    assert!(matches!(find(&["in/x.dat"]), Err(SourceError::UnknownFormat { .. })));
+    assert!(matches!(find(&["in/x.bin"]), Err(SourceError::UnknownFormat { .. })));
     assert!(matches!(find(&["s3://bucket/*.csv"]), Err(SourceError::NoRuntime { .. })));
 }
 

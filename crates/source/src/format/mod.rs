@@ -30,10 +30,14 @@ pub enum Format {
 }
 
 /// Endings of the names of files, in lower case and without those of compressions.
-const ENDINGS: [(&str, Format); 13] = [
+const ENDINGS: [(&str, Format); 17] = [
     (".csv", Format::Csv),
     (".tsv", Format::Csv),
     (".txt", Format::Csv),
+    (".tab", Format::Csv),
+    (".dat", Format::Csv),
+    (".asc", Format::Csv),
+    (".rdb", Format::Csv),
     (".parquet", Format::Parquet),
     (".pq", Format::Parquet),
     (".jsonl", Format::Json),

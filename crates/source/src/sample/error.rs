@@ -21,6 +21,15 @@ pub enum SampleError {
     /// No delimiter that is tried separates columns.
     #[error("{path}: the first line has one column only; separate columns by a comma, semicolon, tab or `|`")]
     OneColumn { path: String },
+    /// Runs of blanks separate columns.
+    #[error("{path}: runs of blanks separate the columns, which {rule}; separate them by commas first: {command}")]
+    Blanks {
+        path: String,
+        /// How the columns are told apart.
+        rule: &'static str,
+        /// A command that writes a file with delimiters.
+        command: String,
+    },
     /// Points in InfluxDB's line protocol.
     #[error(
         "{path}: it holds points in InfluxDB's line protocol, which is not read; export them as CSV, as in: influx query --raw"

@@ -1,5 +1,6 @@
 //! The first lines of delimited text: what separates fields, and the names of the columns.
 
+mod blanks;
 mod lines;
 mod preamble;
 pub(super) mod unnamed;
@@ -14,6 +15,7 @@ use crate::error::SourceError;
 use crate::format::{BYTE_ORDER_MARK, Foreign};
 use crate::reader_version::ReaderVersion;
 use crate::sample::error::SampleError;
+use crate::sample::head::blanks::Blanks;
 use crate::sample::head::preamble::{HeadRecord, HeaderLine, declared_delimiter, header_line};
 use crate::sample::kinds::is_like_value;
 use crate::spec::CsvOptions;
@@ -71,7 +73,14 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>, delimiter: Option<u8>
         return Err(SampleError::LineProtocol { path: path.to_owned() });
     }
     let is_row = lines::begins_like_others(&bytes);
-    let (skip, start) = start_behind_preamble(&bytes, whole, delimiter);
+    let (skip, mut start) = start_behind_preamble(&bytes, whole, delimiter);
+    if matches!(start, Start::OneColumn) && delimiter.is_none() {
+        match Blanks::of(&bytes) {
+            Some(Blanks::Single) => start = self::start(&bytes, whole, comment(&bytes), Some(b' ')),
+            Some(blanks) => return Err(blanks.error(path)),
+            None => {}
+        }
+    }
     let (csv, header, line) = match start {
         Start::Header { csv, names, line } => (csv, names, line),
         Start::Preamble { line } => return Err(preamble::error(path, line, &bytes)),
