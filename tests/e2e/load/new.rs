@@ -1,5 +1,6 @@
 //! `tidetable new` proposes jobs that load every row.
 
+mod exported;
 mod first_look;
 mod lists;
 mod loggers;

@@ -7,6 +7,7 @@ use tidetable_source::{InputFile, Unread};
 use crate::file::StorageSetting;
 use crate::scaffold::entity::RowKey;
 use crate::scaffold::facts::Facts;
+use crate::scaffold::header_zone::HeaderZone;
 use crate::scaffold::layout::LayoutPlan;
 use crate::scaffold::time::EventTime;
 
@@ -28,4 +29,6 @@ pub(crate) struct Draft<'a> {
     pub key: &'a RowKey,
     pub plan: &'a LayoutPlan,
     pub zone: Option<Tz>,
+    /// What says the zone, if it is the header.
+    pub header_zone: Option<&'a HeaderZone>,
 }

@@ -11,6 +11,7 @@ use tidetable_layout::FieldType;
 use tidetable_source::sample::Sample;
 
 use crate::scaffold::day_time::DayTime;
+use crate::scaffold::hours::Hours;
 use crate::scaffold::identifier::identifier;
 
 pub(crate) const MONTHS: &str = "janfebmaraprmayjunjulaugsepoctnovdec";
@@ -59,8 +60,8 @@ pub(crate) struct Column {
     pub is_written_number: bool,
     /// For times of day, such as `13:45`, `1:45 PM` or 134500.
     pub clock: Option<DayTime>,
-    /// For columns named like hours: its values, from 0 to 24, also of text such as `01`.
-    pub hours: Option<Vec<Option<i64>>>,
+    /// For columns named like hours: its values, also of text such as `01` and `3A`.
+    pub hours: Option<Hours>,
     /// The first value of text that is not null, to show it in notes.
     pub first: Option<String>,
     /// The name under which a row key has it, where a template cannot refer to its own.
@@ -176,15 +177,15 @@ impl Column {
             }
             self.clock = DayTime::of_text(&self.name, text)
                 .or_else(|| self.is_named(&CLOCKS).then(|| DayTime::of_digit_text(&self.name, text)).flatten());
-            self.hours = short_numbers(text).filter(|hours| self.is_named(&HOURS) && are_hours(hours));
+            self.hours = self.is_named(&HOURS).then(|| Hours::of_text(text)).flatten();
             self.first = text.iter().flatten().next().map(str::to_owned);
             self.null_name = self.free_null_name(text, is_of_path);
         }
         if self.is_natural() && self.is_named(&CLOCKS) {
             self.clock = DayTime::of_digits(&self.name, &self.whole);
         }
-        if self.is_natural() && self.is_named(&HOURS) && are_hours(&self.whole) {
-            self.hours = Some(self.whole.clone());
+        if self.is_natural() && self.is_named(&HOURS) {
+            self.hours = Hours::of_numbers(self.whole.clone());
         }
         self
     }
@@ -320,12 +321,6 @@ fn short_numbers(text: &StringArray) -> Option<Vec<Option<i64>>> {
         });
     }
     Some(numbers).filter(|numbers| numbers.iter().any(Option::is_some))
-}
-
-/// Whether values are the hours of days: several, from 0 to 24.
-fn are_hours(values: &[Option<i64>]) -> bool {
-    let are_few = values.iter().flatten().all(|hour| (0..25).contains(hour));
-    are_few && values.iter().flatten().any(|hour| *hour > 12)
 }
 
 /// The numbers of months, if all values are English month names.

@@ -4,6 +4,7 @@
 //! - `files` finds the files, and writes the patterns that match them.
 //! - `facts` computes statistics of the columns of a sample.
 //! - `time` finds the event time, or derives it from several columns; `day_time` reads times of day.
+//! - `header_zone` reads the zone in a header; `hours` reads hours that end, also the repeated one.
 //! - `entity` finds the entity, and columns that distinguish readings of the same time; `series` that of a preset's points.
 //! - `layout` decides the row key and the columns.
 //! - `notes` tells what is unusual about the files. `write` writes the job file, `query` the SQL, both of a `draft`.
@@ -14,13 +15,14 @@ pub(crate) mod entity;
 pub(crate) mod error;
 pub(crate) mod facts;
 pub(crate) mod files;
+pub(crate) mod header_zone;
+pub(crate) mod hours;
 pub(crate) mod identifier;
 pub(crate) mod layout;
 pub(crate) mod notes;
 pub(crate) mod query;
 pub(crate) mod series;
 pub(crate) mod time;
-mod value_notes;
 pub(crate) mod write;
 
 use std::path::{Path, PathBuf};
@@ -39,6 +41,7 @@ use crate::project::Project;
 use entity::RowKey;
 use facts::Facts;
 use files::ProposedFiles;
+use header_zone::HeaderZone;
 use layout::Per;
 use series::Series;
 use time::EventTime;
@@ -83,11 +86,18 @@ pub fn propose(
 
     let shown = given.join(", ");
     let ProposedFiles { mut patterns, files, unread } = ProposedFiles::find(project, storage, job, given)?;
-    let sample = storage.sample_files(&files, zone)?;
+    let mut sample = storage.sample_files(&files, zone)?;
+    let mut facts = Facts::of(&sample);
+    let (mut time, mut key) = time_and_key(&sample, &facts, zone);
+    let header_zone = if zone.is_none() { HeaderZone::find(&sample, &facts, &time) } else { None };
+    let zone = zone.or(header_zone.as_ref().map(|found| found.zone));
+    if header_zone.is_some() {
+        sample = storage.sample_files(&files, zone)?;
+        facts = Facts::of(&sample);
+        (time, key) = time_and_key(&sample, &facts, zone);
+    }
     files::leave_out_unlike(&mut patterns, &files, &sample);
 
-    let facts = Facts::of(&sample);
-    let (time, key) = time_and_key(&sample, &facts, zone);
     let tells_apart = key.doubles.count * 2 < facts.rows && !(key.entity.is_empty() && key.ties.is_empty());
     if time.is_none() && !tells_apart {
         return Err(ProposeError::NoKey {
@@ -113,6 +123,7 @@ pub fn propose(
         key: &key,
         plan: &plan,
         zone,
+        header_zone: header_zone.as_ref(),
     };
 
     let query = query::of(&draft);

@@ -10,6 +10,7 @@ use tidetable_source::sample::Sample;
 
 use crate::scaffold::day_time::DayTime;
 use crate::scaffold::facts::{Column, Facts, MONTHS, YEAR_NAMES, YEARS};
+use crate::scaffold::hours::{HourSql, Numbering};
 use crate::scaffold::identifier::identifier;
 
 /// The event time of each row of a sample, and how a job derives it.
@@ -28,6 +29,8 @@ pub(crate) struct EventTime {
     pub repeated: usize,
     /// Whether it is put together from local times that are taken as UTC.
     pub is_taken_as_utc: bool,
+    /// Why a zone has to be given, if hours of the parts are the same without one.
+    pub needs_zone: Option<String>,
     /// Why it was chosen, as a comment says it.
     pub why: String,
 }
@@ -59,6 +62,13 @@ impl EventTime {
         self.micros.len() > 1 && times.all(|micros| Some(micros) == first)
     }
 
+    /// The columns that it is read from.
+    pub fn columns<'f>(&'f self, facts: &'f Facts) -> impl Iterator<Item = &'f Column> {
+        let is_derived = |column: &Column| self.derive.as_deref() == Some(&identifier(&column.name));
+        let alone = facts.columns.iter().filter(move |column| column.name == self.name || is_derived(column));
+        alone.chain(facts.at(&self.parts))
+    }
+
     /// Whether all times are whole multiples of `size` microseconds since the epoch.
     pub fn are_multiples_of(&self, size: i64) -> bool {
         self.micros.iter().flatten().all(|micros| micros % size == 0)
@@ -78,6 +88,8 @@ const FIRST: [&str; 8] = ["ts", "timestamp", "time", "datetime", "event", "utc",
 /// Words in names of the start and the end of a span of time.
 const STARTS: [&str; 7] = ["start", "started", "begin", "from", "pickup", "von", "beginn"];
 const ENDS: [&str; 9] = ["end", "ended", "stop", "until", "to", "dropoff", "finish", "bis", "ende"];
+/// Names of days of a month, or of the year where they are beyond 31.
+const DAY_NAMES: [&str; 4] = ["day", "dy", "dd", "mday"];
 /// Names of days of the year.
 const DAYS_OF_YEAR: [&str; 7] = ["doy", "jday", "yday", "dayofyear", "day_of_year", "julian_day", "julianday"];
 
@@ -244,19 +256,36 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     Some(made(facts, parts, local, micros, zone, "a day and an hour, put together"))
 }
 
-/// A column with a day, and one named like hours whose values are 0 to 24, also with a zero in front: an hour that ends at
+/// A column with a day, and one named like hours whose values end at 24, also with a zero in front: an hour that ends at
 /// 24 ends at the next midnight.
 fn of_day_and_hours(facts: &Facts, day_at: usize, start: &str, zone: Option<Tz>) -> Option<EventTime> {
-    let (hours_at, hours) = whole_column(facts, |column| column.hours.is_some())?;
-    let days = &facts.column(day_at)?.whole;
-    let mut micros = Vec::with_capacity(facts.rows);
-    for (day, hour) in days.iter().zip(hours.hours.as_ref()?) {
-        let start = day.and_then(|day| day.checked_mul(DAY));
-        micros.push(start.zip(*hour).map(|(start, hour)| start + hour * 3600 * SECOND));
-    }
+    let (hours_at, column) = whole_column(facts, |column| column.hours.is_some())?;
+    let hours = column.hours.as_ref()?;
+    let days: Vec<Option<i64>> =
+        facts.column(day_at)?.whole.iter().map(|day| day.and_then(|day| day.checked_mul(DAY))).collect();
+    let parts = vec![day_at, hours_at];
+    let zone_of_ends = zone.filter(|zone| *zone != Tz::UTC && hours.numbering != Numbering::OfClock);
+    let Some(zone_of_ends) = zone_of_ends else {
+        let ends = days.iter().zip(&hours.numbers);
+        let micros = ends.map(|(day, hour)| day.zip(*hour).map(|(day, hour)| day + hour * 3600 * SECOND)).collect();
+        let sql = format!("to_timestamp_seconds({start} + 3600 * {})", hours.number_sql(&column.name));
+        let needs_zone = if zone.is_none() { hours.needs_zone(&column.name) } else { None };
+        return Some(EventTime {
+            needs_zone,
+            ..made(facts, parts, sql, micros, zone, "a day and an hour, put together")
+        });
+    };
 
-    let sql = format!("to_timestamp_seconds({start} + 3600 * cast({} as bigint))", identifier(&hours.name));
-    Some(made(facts, vec![day_at, hours_at], sql, micros, zone, "a day and an hour, put together"))
+    // The start of the day, or of the hour, is one moment of the zone; the hours behind it are counted.
+    let micros = days.iter().enumerate().map(|(row, day)| {
+        let (local, behind) = hours.local_and_behind(row)?;
+        Some(instant(zone_of_ends, (*day)? + local * 3600 * SECOND)? + behind * 3600 * SECOND)
+    });
+    let HourSql { local, behind } = hours.sql(&column.name);
+    let moment = format!("to_timestamp_seconds({start} + 3600 * {local}) at time zone '{}'", zone_of_ends.name());
+    let sql = format!("to_timestamp_seconds(cast(date_part('epoch', {moment}) as bigint) + 3600 * {behind})");
+    let micros = micros.collect();
+    Some(made(facts, parts, sql, micros, Some(Tz::UTC), "a day and the number of an hour, put together"))
 }
 
 /// The columns of which a date is made.
@@ -301,12 +330,15 @@ fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     let (year_at, year) = named(facts, &YEAR_NAMES, YEARS)?;
     let month = named(facts, &["month", "mon", "mo", "mm"], 1..13);
     let quarter = named(facts, &["quarter", "qtr", "qu"], 1..5).filter(|_| month.is_none());
-    let day = named(facts, &["day", "dy", "dd", "mday"], 1..32).filter(|_| month.is_some());
+    let day = named(facts, &DAY_NAMES, 1..32).filter(|_| month.is_some());
     let mut parts = vec![year_at];
     parts.extend(month.iter().chain(&quarter).chain(&day).map(|(at, _)| *at));
 
     let has_month = month.is_some() || quarter.is_some();
-    let day_of_year = named(facts, &DAYS_OF_YEAR, 1..367).filter(|_| !has_month);
+    // A day beyond 31 counts from the start of the year.
+    let is_late = |(_, column): &(usize, &Column)| column.whole.iter().flatten().any(|day| *day > 31);
+    let days = named(facts, &DAY_NAMES, 1..367).filter(is_late);
+    let day_of_year = named(facts, &DAYS_OF_YEAR, 1..367).or(days).filter(|_| !has_month);
     parts.extend(day_of_year.iter().map(|(at, _)| *at));
 
     let [month, quarter, day] = [month, quarter, day].map(|found| found.map(|(_, column)| column));
@@ -392,6 +424,7 @@ fn made(
         repeated,
         is_taken_as_utc: zone.is_none(),
         why: why.to_owned(),
+        needs_zone: None,
     }
 }
 

@@ -50,7 +50,9 @@ fn times_of_parts_say_that_they_are_taken_as_utc() {
 
     let hobo = rows("\"Date Time, GMT-05:00\",temp", 24, |at| format!("2014-07-17 {at:02}:00:00,{at}.5"));
     let (said, _) = times(&project, "c", "event_time", hobo);
-    assert!(notes(&said).contains("The header says GMT-05:00: --timezone -05:00."), "{said}");
+    let taken =
+        "are read in Etc/GMT+5, as the name of Date Time, GMT-05:00 says (GMT-05:00); --timezone says otherwise.";
+    assert!(notes(&said).contains(taken), "{said}");
     let column = rows("time,tz,kwh", 24, |at| format!("2024-03-08 {at:02}:00,PST,{at}.5"));
     let (said, _) = times(&project, "d", "\"time\"", column);
     assert!(notes(&said).contains("tz names a zone, such as 'PST', and is not used."), "{said}");

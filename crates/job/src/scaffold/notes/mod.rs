@@ -1,6 +1,9 @@
 //! Notes on a proposal: what is unusual about the files and their values, and what becomes of it. A sentence or two each,
 //! for the terminal and for comments of the job file.
 
+mod values;
+mod wide;
+
 use arrow::util::display::array_value_to_string;
 use chrono::{DateTime, Days, NaiveDate, SecondsFormat};
 use tidetable_layout::FieldType;
@@ -11,20 +14,17 @@ use tidetable_source::{ColumnSpec, Counted, Format, TextNotes, Unread};
 use crate::scaffold::draft::Draft;
 use crate::scaffold::entity::{Replaced, RowPair, differing, keyless};
 use crate::scaffold::facts::Column;
+use crate::scaffold::header_zone::{self, HeaderZone};
 use crate::scaffold::identifier::identifier;
 use crate::scaffold::time::repeated_local;
-use crate::scaffold::value_notes::{cut, value_notes};
 use crate::several;
+use values::{cut, value_notes};
 
 /// Most files that notes name as unlike the others.
 const UNLIKE: usize = 5;
 /// Words in the names of columns of times of day.
 const TIMES_OF_DAY: [&str; 9] = ["time", "clock", "hour", "hours", "zeit", "uhrzeit", "hora", "heure", "tod"];
 const SHOWN: usize = 4;
-/// Abbreviations of zones in the names of columns.
-const ZONES: [&str; 16] = [
-    "CET", "CEST", "MEZ", "MESZ", "WET", "WEST", "EET", "EEST", "EST", "EDT", "CST", "CDT", "MST", "PST", "PDT", "BST",
-];
 
 /// All notes, in the order of what they are about: files, times, rejected rows, the form of the text, columns, the key.
 pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
@@ -68,16 +68,18 @@ fn local_times(draft: &Draft<'_>) -> Option<String> {
     let mut columns = sample.columns.iter().zip(&sample.spec.columns);
     let is_local = columns.any(|(found, column)| found.without_offset && column.kind == FieldType::Timestamp);
     let is_of_parts = time.is_taken_as_utc && !time.are_multiples_of(DAY);
+    if let Some(HeaderZone { column, written, zone }) = draft.header_zone {
+        return Some(format!(
+            "Times without an offset are read in {zone}, as the name of {column} says ({written}); --timezone says otherwise."
+        ));
+    }
     if !is_local && !is_of_parts || draft.zone.is_some() {
         return None;
     }
 
     let mut said = String::new();
-    let derived = time.derive.as_deref();
-    let is_used = |column: &Column| column.name == time.name || derived == Some(&identifier(&column.name));
-    let mut times = facts.columns.iter().filter(|column| is_used(column)).chain(facts.at(&time.parts));
-    if let Some(zone) = times.find_map(|column| zone_of_name(&column.name)) {
-        said = format!(" The header says {zone}.");
+    if let Some(written) = time.columns(facts).find_map(|column| header_zone::written(&column.name)) {
+        said = format!(" The header says {written}.");
     } else if let Some(column) = facts.columns.iter().find(|column| is_zone(column)) {
         let first = column.first.as_deref().unwrap_or_default();
         said = format!(" {} names a zone, such as '{}', and is not used.", column.name, cut(first));
@@ -93,23 +95,6 @@ fn is_zone(column: &Column) -> bool {
         && column.kind == FieldType::Text
         && column.first.is_some()
         && column.distinct * 10 <= column.ids.len().max(20)
-}
-
-/// A zone in the name of a column, and how --timezone has it: `GMT-05:00`, `CET/CEST`.
-fn zone_of_name(name: &str) -> Option<String> {
-    let words: Vec<&str> = name.split(|letter: char| letter.is_whitespace() || "(),;[]_".contains(letter)).collect();
-    words.iter().find_map(|word| {
-        let offset = word.strip_prefix("GMT").or(word.strip_prefix("UTC"));
-        if let Some(offset) = offset.filter(|offset| offset.starts_with(['+', '-'])) {
-            let digits = offset.get(1..)?;
-            let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "00"));
-            let is_offset = [hours, minutes].iter().all(|part| part.parse::<u8>().is_ok());
-            let sign = offset.get(..1)?;
-            return is_offset.then(|| format!("{word}: --timezone {sign}{hours:0>2}:{minutes}"));
-        }
-        let is_zone = |word: &str| ZONES.contains(&word);
-        word.split('/').all(is_zone).then(|| (*word).to_owned())
-    })
 }
 
 /// Measured values in the key, because nothing else tells readings of one time apart.
@@ -175,7 +160,9 @@ fn time_notes(draft: &Draft<'_>) -> Vec<String> {
         );
         notes.extend(likeliest_time(draft));
     }
+    notes.extend(wide::note(draft));
     notes.extend(day_beside_clock(draft));
+    notes.extend(time.needs_zone.clone());
     notes.extend(replaced(draft));
 
     if time.nulls() > 0 {
