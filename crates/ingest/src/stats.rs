@@ -67,6 +67,9 @@ pub struct LoadStats {
     /// Lists of events without an element, which give none. In no run record.
     #[serde(skip)]
     pub empty_lists: Option<NotedRows>,
+    /// Streams of Arrow without the mark of their end, with the last row of the first. In no run record.
+    #[serde(skip)]
+    pub unmarked_ends: Option<NotedRows>,
     /// Keys of JSON that are neither declared nor in the first records of their file, with the first place. In no run record.
     #[serde(skip)]
     pub new_keys: BTreeMap<String, FirstPlace>,
@@ -170,6 +173,7 @@ impl LoadStats {
         NotedRows::join(&mut self.extra_fields, other.extra_fields.clone());
         NotedRows::join(&mut self.comment_rows, other.comment_rows.clone());
         NotedRows::join(&mut self.empty_lists, other.empty_lists.clone());
+        NotedRows::join(&mut self.unmarked_ends, other.unmarked_ends.clone());
         for (key, place) in &other.new_keys {
             self.add_new_key(key, place.clone());
         }
@@ -219,6 +223,7 @@ impl LoadStats {
         NotedRows::join(&mut self.extra_fields, NotedRows::new(file, notes.extra_fields));
         NotedRows::join(&mut self.comment_rows, NotedRows::new(file, notes.comment_rows));
         NotedRows::join(&mut self.empty_lists, NotedRows::new(file, notes.empty_lists));
+        NotedRows::join(&mut self.unmarked_ends, NotedRows::new(file, notes.unmarked_ends));
         for (key, line) in &notes.new_keys {
             self.add_new_key(key, FirstPlace { file: file.to_owned(), line: *line });
         }

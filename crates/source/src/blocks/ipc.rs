@@ -128,6 +128,14 @@ impl IpcMessages {
         Ok(None)
     }
 
+    /// Whether the bytes of a stream end here, without the mark of its end: it may have been cut between two batches.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn ends_unmarked(&self, input: &mut BlockInput) -> Result<bool, SourceError> {
+        Ok(!self.is_file && !input.wants(1)?)
+    }
+
     /// Finds the next message, and reads all of it; `None` at the end of the stream. `rows` were before it.
     fn frame(&self, input: &mut BlockInput, rows: u64) -> Result<Option<Frame>, SourceError> {
         let has_length = input.wants(8)?;

@@ -282,3 +282,24 @@ fn other_files_are_called_by_their_names() {
     .to_string();
     assert!(bzip2.contains("compressed by bzip2, which is not read"), "{bzip2}");
 }
+
+#[test]
+fn a_stream_without_its_end_mark_is_noted() {
+    let stream = arrow_stream(&[batch(0, 10), batch(10, 5)]);
+    let cut = stream.strip_suffix(&[0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0]).unwrap();
+    for (bytes, ends) in [(stream.as_slice(), 0), (cut, 1), (arrow_file(&[batch(0, 15)], None).as_slice(), 0)] {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("a.arrow"), bytes).unwrap();
+        let (storage, spec) = (Storage::new(root.path().to_owned(), None), spec("a.arrow", &ALL));
+        let mut reader = storage.open(&spec, &storage.discover(&spec).unwrap()[0]).unwrap();
+        let parser = reader.parser();
+        let (mut rows, mut counted, mut last) = (0, 0, 0);
+        for chunk in &mut reader {
+            let parsed = parser.parse(chunk.unwrap()).unwrap();
+            rows += parsed.rows_read;
+            counted += parsed.notes.unmarked_ends.count;
+            last = last.max(parsed.notes.unmarked_ends.first_line);
+        }
+        assert_eq!((rows, counted, last), (15, ends, ends * 15));
+    }
+}

@@ -48,6 +48,7 @@ impl TextNotes {
         self.comment_rows.join(later.comment_rows);
         self.empty_lists.join(later.empty_lists);
         self.list_records += later.list_records;
+        self.unmarked_ends.join(later.unmarked_ends);
         self.epochs.add(&later.epochs);
         for (key, line) in &later.new_keys {
             self.new_keys.entry(key.clone()).or_insert(*line);
@@ -78,6 +79,8 @@ pub struct TextNotes {
     pub empty_lists: Counted,
     /// Records of a source whose events are the elements of lists.
     pub list_records: u64,
+    /// Streams of Arrow without the mark of their end, with their last row: they may be cut between two batches.
+    pub unmarked_ends: Counted,
     /// Epoch times whose unit may be another one than declared.
     pub epochs: EpochNotes,
     /// Keys of JSON that are neither declared nor in the first records of the file, with their first lines.

@@ -35,7 +35,11 @@ pub(crate) enum Body {
         rows: usize,
     },
     /// Rows of a batch of Arrow IPC.
-    Batch(RecordBatch),
+    Batch {
+        batch: RecordBatch,
+        /// Whether the stream ends behind them without the mark of its end.
+        ends_unmarked: bool,
+    },
     Avro(Blocks),
     /// Rows that the reader had to parse itself, because their meaning depends on the rows before them.
     Parsed(Box<ParsedChunk>),
@@ -76,7 +80,7 @@ impl Chunk {
         match &self.body {
             Body::Text { lines, .. } => lines + 1,
             Body::Parquet { rows, .. } => *rows,
-            Body::Batch(batch) => batch.num_rows(),
+            Body::Batch { batch, .. } => batch.num_rows(),
             Body::Avro(blocks) => blocks.records,
             Body::Parsed(parsed) => parsed.rows_read as usize,
         }

@@ -481,8 +481,10 @@ impl InputReader {
         if rows < batch.num_rows() {
             *rest = Some(batch.slice(rows, batch.num_rows() - rows));
         }
+        let ends_unmarked = rest.is_none() && messages.ends_unmarked(input)?;
         self.next_line += rows as u64;
-        Ok(Some(self.chunk(first_row, first_row - 1, Body::Batch(batch.slice(0, rows)))))
+        let body = Body::Batch { batch: batch.slice(0, rows), ends_unmarked };
+        Ok(Some(self.chunk(first_row, first_row - 1, body)))
     }
 
     fn next_blocks(&mut self) -> Result<Option<Chunk>, SourceError> {
@@ -496,8 +498,8 @@ impl InputReader {
     /// The chunk, parsed if its times depend on its order.
     fn ordered(&mut self, chunk: Chunk) -> Result<Chunk, SourceError> {
         let Some(hours) = &mut self.hours else { return Ok(chunk) };
-        let mut parsed = self.parser.parse(chunk.clone())?;
-        hours.settle(&mut parsed).map_err(|source| SourceError::Arrow { path: self.path.clone(), source })?;
+        let decoded = self.parser.decode(chunk.clone())?;
+        let parsed = hours.settle(decoded).map_err(|source| SourceError::Arrow { path: self.path.clone(), source })?;
         Ok(Chunk { body: Body::Parsed(Box::new(parsed)), ..chunk })
     }
 

@@ -24,8 +24,13 @@ pub struct ParsedChunk {
     pub origin: Origin,
     /// How many times of `batch` were adjusted, and how many NaN became null.
     pub times: TimeCounts,
-    /// For each column, the rows of `batch` whose local time occurs twice, in ascending order.
-    pub(crate) repeated: Vec<Vec<u32>>,
     /// Unusual records that were read all the same.
     pub notes: TextNotes,
+}
+
+/// A chunk as it was parsed, before the order of its rows tells its times.
+pub(super) struct Decoded {
+    pub chunk: ParsedChunk,
+    /// For each column, the rows of the batch whose local time occurs twice, in ascending order.
+    pub repeated: Vec<Vec<u32>>,
 }

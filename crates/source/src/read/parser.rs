@@ -18,7 +18,7 @@ use crate::origin::Origin;
 use crate::parquet::ParquetPlan;
 use crate::plan::PathColumn;
 use crate::read::chunk::{Body, Chunk};
-use crate::read::parsed_chunk::ParsedChunk;
+use crate::read::parsed_chunk::{Decoded, ParsedChunk};
 use crate::reject::Rejected;
 use crate::spec::SourceSpec;
 use crate::time::{Adjusted, EpochColumn};
@@ -88,10 +88,11 @@ impl Parser {
     /// decode, [`SourceError::DamagedBlock`] if blocks of Avro do not; [`SourceError::RowCount`] and [`SourceError::Arrow`] only for faults of this crate. Text never fails: a
     /// row that cannot be read is rejected. A panic of a library is [`SourceError::Panicked`].
     pub fn parse(&self, chunk: Chunk) -> Result<ParsedChunk, SourceError> {
-        at_boundary(&self.path, || self.decode(chunk))
+        at_boundary(&self.path, || self.decode(chunk)).map(|decoded| decoded.chunk)
     }
 
-    fn decode(&self, chunk: Chunk) -> Result<ParsedChunk, SourceError> {
+    /// As [`Self::parse`], with the rows whose times depend on their order.
+    pub(super) fn decode(&self, chunk: Chunk) -> Result<Decoded, SourceError> {
         let Chunk { index, first_line, body, header, .. } = chunk;
         let parsed = match (&self.plan, body) {
             (Plan::Csv(plan), Body::Text { bytes, lines, plain }) => {
@@ -106,11 +107,16 @@ impl Parser {
             (Plan::Parquet(plan), Body::Parquet { group, skip, rows }) => {
                 columns_of(plan.parse(group, skip, rows, first_line)?, first_line)
             }
-            (Plan::Arrow(plan), Body::Batch(batch)) => {
-                columns_of(plan.parse(batch, first_line, &|_| Ok(Vec::new()))?, first_line)
+            (Plan::Arrow(plan), Body::Batch { batch, ends_unmarked }) => {
+                let last_row = first_line + (batch.num_rows() as u64).saturating_sub(1);
+                let mut parsed = columns_of(plan.parse(batch, first_line, &|_| Ok(Vec::new()))?, first_line);
+                if ends_unmarked {
+                    parsed.notes.unmarked_ends.add(last_row);
+                }
+                parsed
             }
             (Plan::Avro(plan), Body::Avro(blocks)) => columns_of(plan.parse(&blocks, first_line)?, first_line),
-            (_, Body::Parsed(parsed)) => return Ok(*parsed),
+            (_, Body::Parsed(parsed)) => return Ok(Decoded { chunk: *parsed, repeated: Vec::new() }),
             // A chunk of another file.
             (Plan::Csv(_) | Plan::Json(_) | Plan::Parquet(_) | Plan::Arrow(_) | Plan::Avro(_), _) => {
                 return Err(SourceError::Changed { path: self.path.clone() });
@@ -133,16 +139,9 @@ impl Parser {
         for column in &self.epochs {
             notes.epochs.add_rows(*column, &batch, &|row| origin.line(row));
         }
-        Ok(ParsedChunk {
-            index,
-            batch,
-            rows_read,
-            rejected,
-            origin,
-            times: times.counts,
-            repeated: times.repeated,
-            notes,
-        })
+        let repeated = times.repeated;
+        let chunk = ParsedChunk { index, batch, rows_read, rejected, origin, times: times.counts, notes };
+        Ok(Decoded { chunk, repeated })
     }
 
     /// Whether a chunk has any row, accepted or not. Text is parsed for it: blank lines and repeated headers are no rows.
@@ -152,7 +151,7 @@ impl Parser {
     pub(crate) fn holds_rows(&self, chunk: Chunk) -> Result<bool, SourceError> {
         match &chunk.body {
             Body::Text { .. } => Ok(self.parse(chunk)?.rows_read > 0),
-            Body::Parquet { .. } | Body::Batch(_) | Body::Avro(_) | Body::Parsed(_) => Ok(chunk.rows_at_most() > 0),
+            Body::Parquet { .. } | Body::Batch { .. } | Body::Avro(_) | Body::Parsed(_) => Ok(chunk.rows_at_most() > 0),
         }
     }
 

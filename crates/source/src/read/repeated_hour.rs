@@ -9,7 +9,7 @@ use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 use chrono_tz::Tz;
 
-use crate::read::parsed_chunk::ParsedChunk;
+use crate::read::parsed_chunk::{Decoded, ParsedChunk};
 use crate::spec::SourceSpec;
 use crate::time::{Ambiguous, later_instant};
 
@@ -65,7 +65,8 @@ impl RepeatedHours {
     }
 
     /// Replaces the earlier instants of a chunk, the next of the file, by those that its order tells.
-    pub fn settle(&mut self, chunk: &mut ParsedChunk) -> Result<(), ArrowError> {
+    pub fn settle(&mut self, decoded: Decoded) -> Result<ParsedChunk, ArrowError> {
+        let Decoded { mut chunk, repeated: found } = decoded;
         let rows = chunk.batch.num_rows();
         let parts: Vec<ArrayRef> = self.series.iter().map(|place| Arc::clone(chunk.batch.column(*place))).collect();
         let keys = if parts.is_empty() { None } else { Some(self.keys.convert_columns(&parts)?) };
@@ -75,7 +76,7 @@ impl RepeatedHours {
             let Some(slot) = arrays.get_mut(column.place) else { continue };
             let times = slot.as_primitive::<TimestampMicrosecondType>();
             column.file_falls = column.file_falls.or_else(|| falls(times));
-            let mut repeated = chunk.repeated.get(column.place).into_iter().flatten().copied().peekable();
+            let mut repeated = found.get(column.place).into_iter().flatten().copied().peekable();
             let settled: TimestampMicrosecondArray = (0..rows)
                 .map(|row| {
                     let is_repeated = repeated.next_if_eq(&(row as u32)).is_some();
@@ -84,11 +85,11 @@ impl RepeatedHours {
                     Some(column.next(key, earlier, is_repeated))
                 })
                 .collect();
-            chunk.times.repeated -= chunk.repeated.get(column.place).map_or(0, |rows| rows.len() as u64);
+            chunk.times.repeated -= found.get(column.place).map_or(0, |rows| rows.len() as u64);
             *slot = Arc::new(settled.with_data_type(slot.data_type().clone()));
         }
         chunk.batch = RecordBatch::try_new(chunk.batch.schema(), arrays)?;
-        Ok(())
+        Ok(chunk)
     }
 }
 

@@ -233,7 +233,7 @@ fn reject_notes(sample: &Sample) -> Vec<String> {
 /// Notes on records of an unusual form, which were read all the same.
 fn text_notes(notes: &TextNotes) -> Vec<String> {
     let TextNotes { several_lines, most_lines, repeated_headers, changed_headers, bare_returns, .. } = notes;
-    let TextNotes { extra_fields, comments, comment_rows, .. } = notes;
+    let TextNotes { extra_fields, comments, comment_rows, unmarked_ends, .. } = notes;
     let mut notes = Vec::new();
     if several_lines.count > 0 {
         let Counted { count, first_line } = several_lines;
@@ -265,6 +265,12 @@ fn text_notes(notes: &TextNotes) -> Vec<String> {
             rows => format!("; {rows} have as many fields as the header (first: line {})", comment_rows.first_line),
         };
         notes.push(format!("Comment lines below the header, not read: {count} (first: line {first_line}){rows}."));
+    }
+    if unmarked_ends.count > 0 {
+        notes.push(format!(
+            "The stream of Arrow ends without its end mark, behind row {}: it may be cut short.",
+            unmarked_ends.first_line
+        ));
     }
     if bare_returns.count > 0 {
         let Counted { count, first_line } = bare_returns;

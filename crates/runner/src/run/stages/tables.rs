@@ -675,6 +675,11 @@ fn reading_notes(loads: &[Pending]) -> Vec<String> {
                 "source {source}: lists of `each` that are empty and give no event: {count} (first: {file}, line {line})"
             ));
         }
+        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.unmarked_ends.as_ref()) {
+            notes.push(format!(
+                "source {source}: streams of Arrow that end without their end mark, perhaps cut short: {count} (first: {file}, behind row {line})"
+            ));
+        }
         if let Some(NotedRows { count, file, line }) = noted(|stats| stats.bare_returns.as_ref()) {
             notes.push(format!(
                 "source {source}: records with a carriage return (CR) that ends no line and stays in its value: {count} (first: {file}, line {line})"
