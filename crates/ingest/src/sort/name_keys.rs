@@ -9,6 +9,8 @@ use tidetable_layout::encode::Dictionary;
 
 /// Bytes behind the common beginning that may be in a key.
 const SPAN: usize = 64;
+/// Names that are fetched together, a few more than a processor waits for at a time.
+const FETCHED: usize = 64;
 /// Bits of a round of the radix sort.
 const ROUND: u32 = 11;
 /// Bits of the keys that the radix sort takes, and of the number of a name beside a key.
@@ -83,6 +85,13 @@ impl<'a> NumberedNames<'a> {
     fn get(&self, number: u32) -> &'a [u8] {
         let NamePlace { dictionary, code } = self.place(number);
         self.dictionaries.get(dictionary).map_or(&[], |dictionary| dictionary.get(code))
+    }
+
+    /// Reads the beginning of each of these names, which lie far from each other: a processor that does nothing else meanwhile waits
+    /// for many of them at a time.
+    fn fetch(&self, numbers: impl Iterator<Item = u32>) {
+        let beginnings = numbers.map(|number| u32::from(self.get(number).first().copied().unwrap_or_default()));
+        std::hint::black_box(beginnings.sum::<u32>());
     }
 
     /// All names, in the order of their numbers.
@@ -234,18 +243,34 @@ fn compared<T>(
     mut each: impl FnMut(u32, Option<&[u8]>),
 ) {
     let mut last = None;
-    for alike in entries.chunk_by_mut(|one, next| of(one).key == of(next).key) {
-        if alike.len() > 1 {
-            alike.sort_by(|one, other| names.get(of(one).number).cmp(names.get(of(other).number)));
-        }
+    for some in blocks_mut(&mut entries, |entry| of(entry).key) {
+        names.fetch(some.iter().map(|entry| of(entry).number));
+        for alike in some.chunk_by_mut(|one, next| of(one).key == of(next).key) {
+            if alike.len() > 1 {
+                alike.sort_by(|one, other| names.get(of(one).number).cmp(names.get(of(other).number)));
+            }
 
-        for entry in alike.iter() {
-            let number = of(entry).number;
-            let name = names.get(number);
-            each(number, (last != Some(name)).then_some(name));
-            last = Some(name);
+            for entry in alike.iter() {
+                let number = of(entry).number;
+                let name = names.get(number);
+                each(number, (last != Some(name)).then_some(name));
+                last = Some(name);
+            }
         }
     }
+}
+
+/// Some entries after each other, of which those with one key are in one block.
+fn blocks_mut<T>(mut entries: &mut [T], key: impl Fn(&T) -> u64) -> impl Iterator<Item = &mut [T]> {
+    std::iter::from_fn(move || {
+        let mut end = FETCHED.min(entries.len());
+        while (1..entries.len()).contains(&end) && key(&entries[end]) == key(&entries[end - 1]) {
+            end += 1;
+        }
+        let (block, rest) = std::mem::take(&mut entries).split_at_mut(end);
+        entries = rest;
+        (!block.is_empty()).then_some(block)
+    })
 }
 
 /// Sorts entries by their keys of so many bits, which are in the upper half: from the lowest digit of [`ROUND`] bits to the
