@@ -110,7 +110,7 @@ fn a_column_for_each_time_is_a_wide_table() {
         let (start, end) = (&names[0], &names[names.len() - 1]);
         let wanted = format!("{} columns are named by times, {start} to {end}: this is a wide table.", names.len());
         assert!(told.contains(&wanted), "{told}");
-        assert!(told.contains(&"on columns(* exclude ("), "{told}");
+        assert!(told.contains("on columns(* exclude ("), "{told}");
     }
 }
 
