@@ -24,7 +24,7 @@ pub struct New {
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     pub from: Vec<String>,
     /// Time zone of times that are written without an offset, and of days [default: UTC]
-    #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
+    #[arg(long, value_name = "ZONE", allow_hyphen_values = true, value_parser = parse_zone)]
     pub timezone: Option<Tz>,
     /// Choose the layout by a file of queries, as `advise --write` does
     #[arg(long, value_name = "FILE", conflicts_with_all = ["force", "stdout"], value_parser = Here("a file of queries"))]
@@ -48,7 +48,7 @@ pub struct Try {
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
     pub files: Vec<String>,
     /// Time zone of times that are written without an offset [default: UTC]
-    #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
+    #[arg(long, value_name = "ZONE", allow_hyphen_values = true, value_parser = parse_zone)]
     pub timezone: Option<Tz>,
     /// Largest size of the files together, as they are stored
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_memory)]

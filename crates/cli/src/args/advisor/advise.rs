@@ -38,7 +38,7 @@ pub struct Advise {
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = parse_sample)]
     pub sample: Sample,
     /// Time zone of times without an offset in a data file [default: UTC]
-    #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
+    #[arg(long, value_name = "ZONE", allow_hyphen_values = true, value_parser = parse_zone)]
     pub timezone: Option<Tz>,
     /// Write a job with the best layout
     #[arg(long, value_name = "JOB")]
