@@ -9,6 +9,7 @@ mod readings;
 mod roles;
 mod shapes;
 mod types_and_keys;
+mod undecided;
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,6 @@
 //! Statistics of the columns of a sample.
 
 use std::collections::HashMap;
-use std::str::FromStr;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::compute::concat;
@@ -10,11 +9,11 @@ use arrow::row::{RowConverter, SortField};
 use tidetable_layout::FieldType;
 use tidetable_source::sample::Sample;
 
-use crate::scaffold::day_time::DayTime;
+use crate::scaffold::calendar::day_time::DayTime;
+use crate::scaffold::calendar::months::{MonthNames, Months};
+use crate::scaffold::calendar::year_part::{YearCodes, is_named_millis, is_named_part};
 use crate::scaffold::hours::Hours;
 use crate::scaffold::identifier::identifier;
-
-pub(crate) const MONTHS: &str = "janfebmaraprmayjunjulaugsepoctnovdec";
 
 /// A column is of the key although one row in so many has no value.
 const MOST_KEYLESS: usize = 100;
@@ -25,7 +24,8 @@ const CLOCKS: [&str; 12] =
     ["time", "clock", "hour", "hhmm", "hhmmss", "tod", "zeit", "uhrzeit", "hora", "heure", "ora", "tijd"];
 
 /// Names of columns of years, and the years of times in nanoseconds, which such a column may have.
-pub(crate) const YEAR_NAMES: [&str; 3] = ["year", "yr", "yyyy"];
+pub(crate) const YEAR_NAMES: [&str; 12] =
+    ["year", "yr", "yyyy", "jahr", "année", "annee", "año", "ano", "anno", "jaar", "år", "rok"];
 pub(crate) const YEARS: std::ops::Range<i64> = 1678..2262;
 
 /// Words in the names of columns of hours.
@@ -54,8 +54,12 @@ pub(crate) struct Column {
     pub has_hash: bool,
     /// Whether each value consists of others, as lists and maps do.
     pub is_nested: bool,
-    /// Whether it is text with names of months; `whole` has their numbers.
-    pub month_names: bool,
+    /// For text with names of months: their language; `whole` has their numbers.
+    pub month_names: Option<&'static MonthNames>,
+    /// For columns named like parts of a year whose values are codes such as `M01`.
+    pub codes: Option<YearCodes>,
+    /// For columns named like milliseconds: its values, from 0 to 999.
+    pub millis: Option<Vec<Option<i64>>>,
     /// Whether it is text of a folder's name whose values are numbers, as in `month=04`, or years as 1990.0; `whole` has them.
     pub is_written_number: bool,
     /// For times of day, such as `13:45`, `1:45 PM` or 134500.
@@ -147,7 +151,9 @@ impl Column {
             longest: 0,
             has_hash: false,
             is_nested: false,
-            month_names: false,
+            month_names: None,
+            codes: None,
+            millis: None,
             is_written_number: false,
             clock: None,
             hours: None,
@@ -170,14 +176,16 @@ impl Column {
         if let Some(text) = array.as_string_opt::<i32>() {
             self.longest = text.iter().flatten().map(str::len).max().unwrap_or(0);
             self.has_hash = text.iter().flatten().any(|value| value.contains('#'));
-            if let Some(months) = months(text) {
-                (self.whole, self.month_names) = (months, true);
+            if let Some(months) = Months::of(text) {
+                (self.whole, self.month_names) = (months.numbers, Some(months.language));
             } else if let Some(numbers) = short_numbers(text).filter(|_| is_of_path) {
                 (self.whole, self.is_written_number) = (numbers, true);
             }
             self.clock = DayTime::of_text(&self.name, text)
                 .or_else(|| self.is_named(&CLOCKS).then(|| DayTime::of_digit_text(&self.name, text)).flatten());
             self.hours = self.is_named(&HOURS).then(|| Hours::of_text(text)).flatten();
+            self.codes = if is_named_part(&self.name) { YearCodes::of(&self.name, text) } else { None };
+            self.millis = short_numbers(text).filter(|millis| is_named_millis(&self.name) && are_millis(millis));
             self.first = text.iter().flatten().next().map(str::to_owned);
             self.null_name = self.free_null_name(text, is_of_path);
         }
@@ -186,6 +194,9 @@ impl Column {
         }
         if self.is_natural() && self.is_named(&HOURS) {
             self.hours = Hours::of_numbers(self.whole.clone());
+        }
+        if self.is_natural() && is_named_millis(&self.name) && are_millis(&self.whole) {
+            self.millis = Some(self.whole.clone());
         }
         self
     }
@@ -323,22 +334,6 @@ fn short_numbers(text: &StringArray) -> Option<Vec<Option<i64>>> {
     Some(numbers).filter(|numbers| numbers.iter().any(Option::is_some))
 }
 
-/// The numbers of months, if all values are English month names.
-fn months(text: &StringArray) -> Option<Vec<Option<i64>>> {
-    let mut months = Vec::with_capacity(text.len());
-    for value in text {
-        months.push(match value {
-            Some(value) => Some(month_number(value)?),
-            None => None,
-        });
-    }
-    Some(months).filter(|months| months.iter().any(Option::is_some))
-}
-
-/// The number of a month by its English name or the first three letters of it.
-fn month_number(name: &str) -> Option<i64> {
-    let short = name.get(..3)?.to_lowercase();
-    let at = MONTHS.find(&short).filter(|at| at % 3 == 0)?;
-    let is_month = chrono::Month::from_str(name).is_ok();
-    is_month.then(|| i64::try_from(at / 3 + 1).ok()).flatten()
+fn are_millis(values: &[Option<i64>]) -> bool {
+    values.iter().flatten().all(|millis| (0..1000).contains(millis))
 }

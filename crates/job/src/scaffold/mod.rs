@@ -3,13 +3,14 @@
 //!
 //! - `files` finds the files, and writes the patterns that match them.
 //! - `facts` computes statistics of the columns of a sample.
-//! - `time` finds the event time, or derives it from several columns; `day_time` reads times of day.
+//! - `time` finds the event time, or derives it from several columns.
+//! - `calendar` reads parts of times as files write them; `parts` chooses the columns that are part of the event time.
 //! - `header_zone` reads the zone in a header; `hours` reads hours that end, also the repeated one.
 //! - `entity` finds the entity, and columns that distinguish readings of the same time; `series` that of a preset's points.
 //! - `layout` decides the row key and the columns.
-//! - `notes` tells what is unusual about the files. `write` writes the job file, `query` the SQL, both of a `draft`.
+//! - `notes` tells what is unusual about the files, `time_notes` what may be of their times. `write` writes the job file, `query` the SQL, both of a `draft`.
 
-pub(crate) mod day_time;
+pub(crate) mod calendar;
 pub(crate) mod draft;
 pub(crate) mod entity;
 pub(crate) mod error;
@@ -20,9 +21,11 @@ pub(crate) mod hours;
 pub(crate) mod identifier;
 pub(crate) mod layout;
 pub(crate) mod notes;
+pub(crate) mod parts;
 pub(crate) mod query;
 pub(crate) mod series;
 pub(crate) mod time;
+pub(crate) mod time_notes;
 pub(crate) mod write;
 
 use std::path::{Path, PathBuf};
@@ -154,7 +157,7 @@ fn time_and_key(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> (EventTime,
     }
     let key = entity::find(facts, &time, &sample.files.path_columns);
     let is_poor = key.doubles.count > 0 || !key.ties.is_empty();
-    if !is_poor || time.is_none() || !time.is_year() {
+    if !is_poor || time.is_none() || !time.is_year() || time.has_finer {
         return (time, key);
     }
 

@@ -8,10 +8,15 @@ use tidetable_layout::FieldType;
 use tidetable_layout::time::{DAY, LocalOffset, SECOND};
 use tidetable_source::sample::Sample;
 
-use crate::scaffold::day_time::DayTime;
-use crate::scaffold::facts::{Column, Facts, MONTHS, YEAR_NAMES, YEARS};
+use crate::scaffold::calendar::clock_name::ClockName;
+use crate::scaffold::calendar::day_time::DayTime;
+use crate::scaffold::calendar::year_part::{MONTH_NAMES, QUARTER_NAMES, YearCodes, is_named_finer};
+use crate::scaffold::facts::{Column, Facts, YEAR_NAMES, YEARS};
 use crate::scaffold::hours::{HourSql, Numbering};
 use crate::scaffold::identifier::identifier;
+use crate::scaffold::parts::clock::beside_day;
+use crate::scaffold::parts::count::CountedTime;
+use crate::scaffold::parts::fraction::Millis;
 
 /// The event time of each row of a sample, and how a job derives it.
 #[derive(Debug, Default)]
@@ -31,6 +36,10 @@ pub(crate) struct EventTime {
     pub is_taken_as_utc: bool,
     /// Why a zone has to be given, if hours of the parts are the same without one.
     pub needs_zone: Option<String>,
+    /// Whether it is the start of a year although a column says a finer part of it.
+    pub has_finer: bool,
+    /// Notes on columns that may be of it, or that are of it in part.
+    pub told: Vec<String>,
     /// Why it was chosen, as a comment says it.
     pub why: String,
 }
@@ -89,28 +98,56 @@ const FIRST: [&str; 8] = ["ts", "timestamp", "time", "datetime", "event", "utc",
 const STARTS: [&str; 7] = ["start", "started", "begin", "from", "pickup", "von", "beginn"];
 const ENDS: [&str; 9] = ["end", "ended", "stop", "until", "to", "dropoff", "finish", "bis", "ende"];
 /// Names of days of a month, or of the year where they are beyond 31.
-const DAY_NAMES: [&str; 4] = ["day", "dy", "dd", "mday"];
+const DAY_NAMES: [&str; 10] = ["day", "dy", "dd", "mday", "tag", "jour", "día", "dia", "giorno", "dag"];
+/// Names of hours.
+const HOUR_NAMES: [&str; 8] = ["hour", "hr", "hh", "stunde", "heure", "hora", "ora", "uur"];
 /// Names of days of the year.
 const DAYS_OF_YEAR: [&str; 7] = ["doy", "jday", "yday", "dayofyear", "day_of_year", "julian_day", "julianday"];
 
 /// The event time. If there is none, all rows share a constant.
 pub(crate) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> EventTime {
     let mut constant = None;
-    let ways: [&dyn Fn() -> Option<EventTime>; 5] = [
+    let ways: [&dyn Fn() -> Option<EventTime>; 6] = [
         &|| of_moments(facts),
+        &|| of_count(sample, facts, zone),
         &|| of_day_and_clock(facts, zone),
         &|| of_day(facts),
         &|| of_parts(facts, zone),
         &|| of_epoch(sample, facts),
     ];
     for way in ways {
-        match way() {
+        match way().map(|time| with_millis(facts, time)) {
             Some(time) if time.is_constant() => constant = constant.or(Some(time)),
             Some(time) => return time,
             None => {}
         }
     }
     constant.unwrap_or_else(|| none(facts, "no column holds times: all rows share one time"))
+}
+
+/// The time with the milliseconds that stand behind it; where these may be a duration, that is told.
+fn with_millis(facts: &Facts, mut time: EventTime) -> EventTime {
+    let own = facts.position(&time.name);
+    let last = own.or_else(|| time.parts.iter().copied().max());
+    let Some(found) = last.and_then(|last| Millis::behind(facts, last, &time.micros)) else { return time };
+    let Some(micros) = found.micros.clone() else {
+        time.told.push(format!(
+            "{} is not of the time: if it is the milliseconds of {}, add them in `derive`.",
+            found.column.name, time.name
+        ));
+        return time;
+    };
+
+    let seconds = time.derive.take().unwrap_or_else(|| identifier(&time.name));
+    time.derive = Some(found.sql(&seconds));
+    if own.is_some() {
+        time.parts.extend(own);
+        time.name = free_name(facts, "ts");
+    }
+    time.parts.push(found.at);
+    time.micros = micros;
+    time.why.push_str(", with its milliseconds");
+    time
 }
 
 /// The constant time of rows without one.
@@ -202,6 +239,12 @@ fn alone(column: &Column, why: &str) -> EventTime {
     EventTime { name, derive, micros, why: why.to_owned(), ..EventTime::default() }
 }
 
+/// A column that counts from another epoch.
+fn of_count(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
+    let CountedTime { at, sql, micros, why } = CountedTime::find(sample, facts)?;
+    Some(made(facts, vec![at], sql, micros, zone, why))
+}
+
 /// The best column of days.
 fn of_day(facts: &Facts) -> Option<EventTime> {
     let days = facts.columns.iter().filter(|column| column.kind == FieldType::Date && column.fits_templates());
@@ -215,7 +258,7 @@ fn of_day(facts: &Facts) -> Option<EventTime> {
 /// A column with a day and one with a clock time or an hour.
 fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     let is_day = |column: &Column| column.kind == FieldType::Date;
-    let is_clock = |column: &Column| column.clock.is_some();
+    let is_clock = |column: &Column| column.clock.is_some() && ClockName::of(&column.words()) == ClockName::TimeOfDay;
     // Beside local ones, a day and a time of day in UTC are the better pair.
     let utc_day = whole_column(facts, |column| is_day(column) && is_utc(column));
     let utc_clock = whole_column(facts, |column| is_clock(column) && is_utc(column));
@@ -224,7 +267,8 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
 
     let (day_at, day) = in_utc.map_or_else(|| whole_column(facts, is_day), |(day, _)| Some(day))?;
     let start = format!("cast(date_part('epoch', {}) as bigint)", identifier(&day.name));
-    if let Some((clock_at, clock)) = in_utc.map_or_else(|| whole_column(facts, is_clock), |(_, clock)| Some(clock))
+    let clock_at = in_utc.map_or_else(|| beside_day(&facts.columns, day_at, is_end), |(_, (at, _))| Some(at));
+    if let Some((clock_at, clock)) = clock_at.and_then(|at| Some((at, facts.column(at)?)))
         && let Some(DayTime { micros: clocks, sql, has_fraction }) = &clock.clock
     {
         let mut micros = Vec::with_capacity(facts.rows);
@@ -259,7 +303,8 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
 /// A column with a day, and one named like hours whose values end at 24, also with a zero in front: an hour that ends at
 /// 24 ends at the next midnight.
 fn of_day_and_hours(facts: &Facts, day_at: usize, start: &str, zone: Option<Tz>) -> Option<EventTime> {
-    let (hours_at, column) = whole_column(facts, |column| column.hours.is_some())?;
+    let is_hours = |column: &Column| column.hours.is_some() && ClockName::of(&column.words()) != ClockName::Other;
+    let (hours_at, column) = whole_column(facts, is_hours)?;
     let hours = column.hours.as_ref()?;
     let days: Vec<Option<i64>> =
         facts.column(day_at)?.whole.iter().map(|day| day.and_then(|day| day.checked_mul(DAY))).collect();
@@ -295,14 +340,17 @@ struct DateParts<'f> {
     month: Option<&'f Column>,
     /// The quarter, instead of a month.
     quarter: Option<&'f Column>,
+    /// Codes that give the month, instead of both.
+    codes: Option<&'f YearCodes>,
     day: Option<&'f Column>,
 }
 
 impl DateParts<'_> {
     fn sql(&self) -> String {
-        let month = match self.quarter {
-            Some(quarter) => format!("{} * 3 - 2", number(quarter)),
-            None => self.month.map_or("1".to_owned(), number),
+        let month = match (self.codes, self.quarter) {
+            (Some(codes), _) => codes.sql.clone(),
+            (None, Some(quarter)) => format!("{} * 3 - 2", number(quarter)),
+            (None, None) => self.month.map_or("1".to_owned(), number),
         };
         let day = self.day.map_or("1".to_owned(), number);
         format!("make_date({}, {month}, {day})", number(self.year))
@@ -310,9 +358,10 @@ impl DateParts<'_> {
 
     /// The start of the date of a row, in microseconds since the epoch; `None` if there is no such date.
     fn micros(&self, row: usize) -> Option<i64> {
-        let month = match self.quarter {
-            Some(quarter) => whole_at(quarter, row)? * 3 - 2,
-            None => self.month.map_or(Some(1), |month| whole_at(month, row))?,
+        let month = match (self.codes, self.quarter) {
+            (Some(codes), _) => codes.months.get(row).copied().flatten()?,
+            (None, Some(quarter)) => whole_at(quarter, row)? * 3 - 2,
+            (None, None) => self.month.map_or(Some(1), |month| whole_at(month, row))?,
         };
         let day = self.day.map_or(Some(1), |day| whole_at(day, row))?;
         let year = i32::try_from(whole_at(self.year, row)?).ok()?;
@@ -328,13 +377,16 @@ fn whole_at(column: &Column, row: usize) -> Option<i64> {
 /// Columns named year, month and day, possibly hour, minute and second; or a year with or without a month.
 fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     let (year_at, year) = named(facts, &YEAR_NAMES, YEARS)?;
-    let month = named(facts, &["month", "mon", "mo", "mm"], 1..13);
-    let quarter = named(facts, &["quarter", "qtr", "qu"], 1..5).filter(|_| month.is_none());
+    let month = named(facts, &MONTH_NAMES, 1..13);
+    let quarter = named(facts, &QUARTER_NAMES, 1..5).filter(|_| month.is_none());
     let day = named(facts, &DAY_NAMES, 1..32).filter(|_| month.is_some());
     let mut parts = vec![year_at];
     parts.extend(month.iter().chain(&quarter).chain(&day).map(|(at, _)| *at));
 
-    let has_month = month.is_some() || quarter.is_some();
+    let has_codes = |column: &Column| column.codes.is_some();
+    let codes = whole_column(facts, has_codes).filter(|_| month.is_none() && quarter.is_none());
+    parts.extend(codes.iter().map(|(at, _)| *at));
+    let has_month = month.is_some() || quarter.is_some() || codes.is_some();
     // A day beyond 31 counts from the start of the year.
     let is_late = |(_, column): &(usize, &Column)| column.whole.iter().flatten().any(|day| *day > 31);
     let days = named(facts, &DAY_NAMES, 1..367).filter(is_late);
@@ -342,7 +394,9 @@ fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
     parts.extend(day_of_year.iter().map(|(at, _)| *at));
 
     let [month, quarter, day] = [month, quarter, day].map(|found| found.map(|(_, column)| column));
-    let date = DateParts { year, month, quarter, day };
+    let code_column = codes.map(|(_, column)| column);
+    let codes = code_column.and_then(|column| column.codes.as_ref());
+    let date = DateParts { year, month, quarter, codes, day };
     let mut seconds = format!("cast(date_part('epoch', {}) as bigint)", date.sql());
     let mut micros: Vec<Option<i64>> = (0..facts.rows).map(|row| date.micros(row)).collect();
     if let Some((_, day_of_year)) = day_of_year {
@@ -351,14 +405,15 @@ fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
             *moment = moment.zip(*day).map(|(moment, day)| moment + (day - 1) * DAY);
         }
     }
-    if micros.iter().any(Option::is_none) {
+    let is_of_year = |row: usize| codes.is_some_and(|codes| codes.months.get(row) == Some(&None));
+    if micros.iter().enumerate().any(|(row, micros)| micros.is_none() && !is_of_year(row)) {
         return None;
     }
 
     for (names, range, size) in
-        [(["hour", "hr", "hh"], 0..25, 3600), (["minute", "min", "mi"], 0..60, 60), (["second", "sec", "ss"], 0..60, 1)]
+        [(&HOUR_NAMES[..], 0..25, 3600), (&["minute", "min", "mi"], 0..60, 60), (&["second", "sec", "ss"], 0..60, 1)]
     {
-        let Some((at, column)) = named(facts, &names, range).filter(|_| day.is_some() || day_of_year.is_some()) else {
+        let Some((at, column)) = named(facts, names, range).filter(|_| day.is_some() || day_of_year.is_some()) else {
             break;
         };
         seconds.push_str(&format!(" + {size} * {}", part(column)));
@@ -366,7 +421,25 @@ fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
         parts.push(at);
     }
     let local = format!("to_timestamp_seconds({seconds})");
-    Some(made(facts, parts, local, micros, zone, "put together from its parts"))
+
+    let mut told = Vec::new();
+    if let Some(code) = codes.and_then(|codes| codes.whole_year.as_ref()) {
+        let name = code_column.map_or("", |column| column.name.as_str());
+        told.push(format!("{name}: '{code}' is of a whole year, and has no time."));
+    }
+    // A year alone is not all that the file says.
+    let finer = facts.columns.iter().find(|column| is_named_finer(&column.name) && column.distinct > 1);
+    let finer = finer.filter(|_| parts == [year_at]);
+    if let Some(finer) = finer {
+        parts.clear();
+        let first = finer.first.as_ref().map_or(String::new(), |first| format!(" ('{first}')"));
+        told.push(format!(
+            "The time of a row is the start of {}: {}{first} says more, and is not put together with it; `derive` can do it.",
+            year.name, finer.name
+        ));
+    }
+    let made = made(facts, parts, local, micros, zone, "put together from its parts");
+    Some(EventTime { has_finer: finer.is_some(), told, ..made })
 }
 
 /// Integers that may be times since the epoch, if there is nothing better.
@@ -406,6 +479,7 @@ fn made(
     why: &str,
 ) -> EventTime {
     let mut repeated = 0;
+    let nulls = micros.iter().filter(|micros| micros.is_none()).count();
     let (derive, micros) = match zone.filter(|zone| *zone != Tz::UTC) {
         Some(zone) => {
             let moments: Vec<Option<i64>> = micros.iter().map(|local| instant(zone, (*local)?)).collect();
@@ -414,7 +488,7 @@ fn made(
         }
         None => (local, micros),
     };
-    let skipped = micros.iter().filter(|micros| micros.is_none()).count();
+    let skipped = micros.iter().filter(|micros| micros.is_none()).count() - nulls;
     EventTime {
         name: free_name(facts, "ts"),
         derive: Some(derive),
@@ -424,7 +498,7 @@ fn made(
         repeated,
         is_taken_as_utc: zone.is_none(),
         why: why.to_owned(),
-        needs_zone: None,
+        ..EventTime::default()
     }
 }
 
@@ -444,8 +518,8 @@ pub(crate) fn repeated_local(zone: Tz, micros: i64) -> Option<NaiveDateTime> {
 fn number(part: &Column) -> String {
     let name = identifier(&part.name);
     match part.month_names {
-        true => format!("cast((strpos('{MONTHS}', lower(left({name}, 3))) + 2) / 3 as int)"),
-        false => format!("cast({name} as int)"),
+        Some(months) => months.sql(&part.name),
+        None => format!("cast({name} as int)"),
     }
 }
 
@@ -460,7 +534,7 @@ fn named<'f>(facts: &'f Facts, names: &[&str], range: std::ops::Range<i64>) -> O
     whole_column(facts, |column| {
         names.contains(&column.name.to_lowercase().as_str())
             && (matches!(column.kind, FieldType::Int64 | FieldType::UInt64)
-                || column.month_names
+                || column.month_names.is_some()
                 || column.is_written_number)
             && column.whole.iter().flatten().all(|value| range.contains(value))
     })

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use arrow::array::{Array, StringArray};
 
 use crate::reader_version::ReaderVersion;
+use crate::sample::numbers::codes::Codes;
+use crate::sample::numbers::forms::at_most;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 use crate::value::ColumnBuilder;
 use crate::value::ColumnPlan;
@@ -18,9 +20,10 @@ const FIRST: usize = 64;
 pub(super) struct Candidate {
     pub spec: ColumnSpec,
     pub markers: BTreeSet<String>,
-    /// The first number that a cell writes differently, and two texts that are one number but stay apart.
+    /// The first number that a cell writes differently.
     pub rewritten: Option<String>,
-    pub apart: Option<(String, String)>,
+    /// Why numbers are names, which are text.
+    pub codes: Option<Codes>,
     pub also: Option<String>,
     pub without_offset: bool,
     pub maybe_epoch: Option<&'static str>,
@@ -32,7 +35,7 @@ impl Candidate {
             spec,
             markers: BTreeSet::new(),
             rewritten: None,
-            apart: None,
+            codes: None,
             also: None,
             without_offset: false,
             maybe_epoch: None,
@@ -52,12 +55,6 @@ pub(super) fn misfits(spec: &ColumnSpec, values: &[&str], csv: &CsvOptions, most
     let mut column = ColumnBuilder::new(&plan, FIRST);
     let misfits = values.iter().enumerate().filter(|(_, value)| column.push(value.as_bytes(), false).is_err());
     at_most(misfits.map(|(at, _)| at), most)
-}
-
-/// All of `indices`; `None` if there are more than `most`.
-pub(super) fn at_most(indices: impl Iterator<Item = usize>, most: usize) -> Option<Vec<usize>> {
-    let found: Vec<usize> = indices.take(most + 1).collect();
-    (found.len() <= most).then_some(found)
 }
 
 fn plan(spec: &ColumnSpec, csv: &CsvOptions) -> Option<ColumnPlan> {

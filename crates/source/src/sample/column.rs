@@ -3,6 +3,7 @@
 use arrow::array::{AsArray, RecordBatch, StringArray};
 
 use crate::sample::candidate::Candidate;
+use crate::sample::numbers::codes::Codes;
 use crate::sample::numbers::missing::FarNumbers;
 use crate::sample::words::KeptMarker;
 use crate::spec::ColumnSpec;
@@ -26,8 +27,8 @@ pub struct SampleColumn {
     pub nearly: Option<NearlyTyped>,
     /// The first number that a cell writes differently than the file, such as `+3.2`.
     pub rewritten: Option<String>,
-    /// Two texts that are one number, so that the column stays text: versions such as 1.1 and 1.10.
-    pub apart: Option<(String, String)>,
+    /// Why its numbers are names, so that the column stays text.
+    pub codes: Option<Codes>,
     /// Of text that is numbers with a unit: the unit.
     pub unit: Option<String>,
     /// The first value whose comma or point could be the other separator too.
@@ -38,6 +39,10 @@ pub struct SampleColumn {
     pub flagged: Option<String>,
     /// Numbers that may stand for missing ones, such as -999.
     pub far: Option<FarNumbers>,
+    /// The number of nines that every value is.
+    pub only_nines: Option<String>,
+    /// Of a column named like times: two values in different forms of times.
+    pub two_forms: Option<(String, String)>,
     /// Of text: the null marker of another column that is one of its values.
     pub kept_marker: Option<KeptMarker>,
     /// Days without a time of day among times, which are read as midnights.
@@ -100,7 +105,7 @@ pub(super) fn settle(column: &mut ColumnSpec, found: Candidate) -> SampleColumn 
         without_offset: found.without_offset,
         maybe_epoch: found.maybe_epoch,
         rewritten: found.rewritten,
-        apart: found.apart,
+        codes: found.codes,
         ..SampleColumn::default()
     }
 }

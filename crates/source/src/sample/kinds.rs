@@ -7,7 +7,8 @@ use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
 use crate::number::parse_bool;
-use crate::sample::candidate::{Candidate, fits, values};
+use crate::sample::candidate::{self, Candidate, fits, values};
+use crate::sample::numbers::codes::Codes;
 use crate::sample::numbers::forms::Forms;
 use crate::sample::numbers::{forms, notation};
 use crate::sample::times;
@@ -18,6 +19,9 @@ use crate::value::notation::Notation;
 /// Common null markers; only used in columns that are not text.
 pub(super) const MARKERS: [&str; 14] =
     ["NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "none", "-", "?", "\\N"];
+
+/// Fewest digits of a text that is a time.
+const LEAST_TIME_DIGITS: usize = 6;
 
 /// The narrowest type that fits all values of the column `name`, whose numbers are in `notation`.
 pub(super) fn infer(
@@ -36,11 +40,11 @@ pub(super) fn infer(
     let csv = CsvOptions { null: markers.iter().cloned().chain([String::new()]).collect(), ..csv.clone() };
 
     let forms = forms::forms(there.clone(), notation);
-    let apart = forms.as_ref().and_then(|_| {
+    let codes = forms.as_ref().and_then(|_| {
         let all: Vec<&str> = there.clone().collect();
-        notation::written_two_ways(&all, notation.point)
+        Codes::of(&all, notation.point)
     });
-    let kind = forms.as_ref().filter(|_| apart.is_none()).and_then(Forms::kind);
+    let kind = forms.as_ref().filter(|_| codes.is_none()).and_then(Forms::kind);
     let spec = kind.map(|kind| notation::declared(ColumnSpec::new(name, kind), notation, &csv));
     let number = spec.filter(|spec| fits(spec, column, &csv)).map(|spec| of_numbers(spec, there.clone(), notation));
 
@@ -53,7 +57,7 @@ pub(super) fn infer(
         .or_else(|| times::of_text(name, column, &csv, zone))
         .or_else(|| times::of_intervals(name, column, &csv, zone))
         .or_else(|| times::of_days_and_times(name, column, &csv, zone));
-    let Some(found) = found else { return Candidate { apart, ..text } };
+    let Some(found) = found else { return Candidate { codes, ..text } };
 
     let is_time = matches!(found.spec.kind, FieldType::Timestamp | FieldType::Date);
     let rewritten = forms.and_then(|forms| forms.rewritten).filter(|_| !is_time);
@@ -86,6 +90,59 @@ pub(super) fn header_is_data(spec: &SourceSpec) -> bool {
     count > 0
         && !are_years
         && typed.all(|column| fits(column, &[&StringArray::from(vec![column.name.as_str()])], &spec.csv))
+}
+
+/// Whether the header looks like data, although its columns are text: some names are numbers with a unit or times, as all values
+/// below them are, and no other name tells that it is one.
+pub(super) fn names_are_values(spec: &SourceSpec, texts: &[Vec<&StringArray>]) -> bool {
+    let mut any = false;
+    for (column, values) in spec.columns.iter().zip(texts) {
+        if column.kind != FieldType::Text {
+            if !fits(column, &[&StringArray::from(vec![column.name.as_str()])], &spec.csv) {
+                return false;
+            }
+            continue;
+        }
+        any |= is_written_like(&column.name, values);
+    }
+    any
+}
+
+/// Whether a name has the form of a number with a unit, or of a time, and all `values` have the same form.
+fn is_written_like(name: &str, values: &[&StringArray]) -> bool {
+    let name = trimmed_text(name);
+    let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    let unsigned = name.strip_prefix(['-', '+']).unwrap_or(name);
+    let number = unsigned.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default();
+    // Names such as `2020 kWh` are those of years.
+    let is_year = number.len() == 4 && number.parse().is_ok_and(|year: u32| (1000..3000).contains(&year));
+    let is_measure = !number.is_empty() && !is_year;
+    if !is_measure && digits < LEAST_TIME_DIGITS {
+        return false;
+    }
+
+    let form = form_of(name, is_measure);
+    let mut there = candidate::values(values).filter(|value| !value.is_empty()).peekable();
+    there.peek().is_some() && there.all(|value| form_of(value, is_measure) == form)
+}
+
+/// A text with `0` for each run of digits and, unless `keeps_letters`, with `a` for each run of letters.
+fn form_of(text: &str, keeps_letters: bool) -> String {
+    let mut form = String::new();
+    for letter in text.chars() {
+        let of_form = match letter {
+            '0'..='9' => '0',
+            letter if letter.is_alphabetic() && !keeps_letters => 'a',
+            // Numbers have either sign, and exponents too.
+            '-' => '+',
+            other => other,
+        };
+        let is_run = matches!(of_form, '0' | 'a') && form.ends_with(of_form);
+        if !is_run {
+            form.push(of_form);
+        }
+    }
+    form
 }
 
 /// Whether a text is a value rather than a name: a number, or digits with the signs of times.

@@ -44,8 +44,9 @@ use crate::value::notation::Notation;
 pub use column::{NearlyTyped, NullWords, OddValues, SampleColumn, UnusualType};
 pub use error::SampleError;
 pub use files::{SampledFiles, UnlikeFile};
+pub use numbers::codes::Codes;
 pub use numbers::missing::{FarNumber, FarNumbers};
-pub use times::named_so;
+pub use times::{TICKS, named_so};
 pub use words::KeptMarker;
 
 use candidate::Candidate;
@@ -153,10 +154,11 @@ impl Storage {
                 *found = SampleColumn::default();
             }
         }
-        if has_header && (is_row || kinds::header_is_data(&spec)) {
+        if has_header && (is_row || names_are_data(&spec, &written)) {
             return self.sample_below(false, inputs, zone);
         }
-        let are_texts = spec.columns.iter().all(|column| column.kind == FieldType::Text);
+        let mut kinds = spec.columns.iter().zip(&columns);
+        let are_texts = kinds.all(|(column, found)| column.kind == FieldType::Text && found.unit.is_none());
         if is_text && !spec.csv.header && are_texts && !unnamed.is_empty() {
             return Err(SampleError::Log { path });
         }
@@ -231,7 +233,7 @@ impl Storage {
             0 => !are_numbers,
             _ => {
                 refine_text(&mut spec, &rows, None);
-                !kinds::header_is_data(&spec)
+                !names_are_data(&spec, &rows)
             }
         };
         Ok(spec.csv)
@@ -405,7 +407,10 @@ fn findings(
     let splits_at_commas = is_number && marks.commas_separate && notation.point == b',';
     let with_comma = there.clone().find(|value| splits_at_commas && also.is_none() && value.contains(','));
     let numbers = there.clone().filter(|value| !found.markers.contains(*value));
+    let only_nines = if is_number { numbers::missing::only_nines(numbers.clone(), notation) } else { None };
     let far = if is_number { numbers::missing::far_numbers(numbers, notation) } else { None };
+    let is_unread_time = matches!(found.spec.kind, FieldType::Text | FieldType::Int64) && named_so(&found.spec.name);
+    let two_forms = if is_unread_time { times::two_forms(&found.spec.name, values) } else { None };
     let nearly = nearly.and_then(|nearly| {
         let odd = odd_values(&nearly.odd, values, pass)?;
         Some(NearlyTyped { is_time: nearly.is_time, values: count as u64, odd })
@@ -422,6 +427,8 @@ fn findings(
         decimal_comma: with_comma.map(str::to_owned),
         flagged,
         far,
+        only_nines: only_nines.map(str::to_owned),
+        two_forms,
         midnights,
         first: there.next().map(str::to_owned),
         ..settle(column, found)
@@ -474,4 +481,10 @@ fn null_words(words: &Words, values: usize) -> NullWords {
     found.sort_by_key(|(word, count)| (std::cmp::Reverse(**count), **word != words.first));
     let names = found.into_iter().map(|(word, _)| word.clone()).collect();
     NullWords { values: values as u64, count: words.places.len() as u64, words: names }
+}
+
+/// Whether the names of the header are values, of columns whose texts `pass` has and whose types are in `spec`.
+fn names_are_data(spec: &SourceSpec, pass: &Pass) -> bool {
+    let texts: Vec<Vec<&StringArray>> = (0..spec.columns.len()).map(|at| texts(&pass.batches, at)).collect();
+    kinds::header_is_data(spec) || kinds::names_are_values(spec, &texts)
 }

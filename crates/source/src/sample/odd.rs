@@ -201,8 +201,18 @@ pub(super) fn marks(columns: &[Vec<&StringArray>], commas_separate: bool) -> Mar
     for column in columns {
         marks.decimal_comma |= are_certain_fractions(column, b',', Thousands::Point);
         marks.decimal_point |= are_certain_fractions(column, b'.', Thousands::Comma);
+        marks.days_with_points |= values(column).find(|value| is_there(value)).is_some_and(starts_with_points);
     }
     marks
+}
+
+/// Whether a text starts with a day as in `13.01.2024`.
+fn starts_with_points(text: &str) -> bool {
+    let mut parts = text.splitn(3, '.');
+    let is_short = |part: Option<&str>| {
+        part.is_some_and(|part| (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    is_short(parts.next()) && is_short(parts.next()) && parts.next().is_some_and(|year| year.len() >= 2)
 }
 
 /// Whether `,` is the decimal separator: some numbers have a comma, and none certainly has a point.

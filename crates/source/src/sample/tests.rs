@@ -3,8 +3,8 @@ use arrow::datatypes::TimestampMicrosecondType;
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
-use crate::sample::Sample;
 use crate::sample::error::SampleError;
+use crate::sample::{Codes, Sample};
 use crate::spec::Thousands;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 use crate::storage::Storage;
@@ -300,7 +300,7 @@ fn codes_stay_text_and_measures_do_not() {
     let sample = sample_of("a.csv", text.as_bytes()).unwrap();
     let kinds: Vec<bool> = sample.spec.columns[1..].iter().map(|column| column.kind == FieldType::Text).collect();
     assert_eq!(kinds, [true, true, false, false, true]);
-    assert_eq!(sample.columns[1].apart, Some(("1.1".to_owned(), "1.10".to_owned())));
+    assert_eq!(sample.columns[1].codes, Some(Codes::OneNumber("1.1".to_owned(), "1.10".to_owned())));
     assert_eq!(sample.columns[3].rewritten.as_deref(), Some("+0.2"));
     assert_eq!(sample.columns[4].rewritten.as_deref(), Some(".5"));
 }
@@ -553,4 +553,66 @@ fn logs_and_points_are_named() {
     // A log whose lines split into a time and values is a table without a header.
     let table: String = (0..9).map(|at| format!("2024-01-01 00:00:0{at},up,{at}\n")).collect();
     assert!(!sample_of("a.txt", table.as_bytes()).unwrap().spec.csv.header);
+}
+
+#[test]
+fn digits_are_seconds_unless_they_are_steady_as_a_calendar_alone() {
+    let format = |digits: &dyn Fn(usize) -> String| {
+        let sample = sample_of("a.csv", rows("t,v", 15, |at| format!("{},{at}", digits(at))).as_bytes()).unwrap();
+        (sample.spec.columns[0].format.clone(), sample.columns[0].also.clone())
+    };
+    let [seconds, calendar] = ["s", "%y%m%d%H%M"].map(|format| Some(format.to_owned()));
+    assert_eq!(format(&|at| format!("{}", 1_709_251_200 + at)), (seconds.clone(), calendar.clone()));
+    assert_eq!(format(&|at| format!("{}", 1_709_250_000 + at * 100)), (seconds, calendar.clone()));
+    assert_eq!(format(&|at| format!("17092512{:02}", at * 4)), (Some("s".to_owned()), calendar.clone()));
+    assert_eq!(format(&|at| format!("170925{:02}{:02}", at / 4, at % 4 * 15)), (calendar.clone(), None));
+    // In seconds, these are of 2036.
+    assert_eq!(format(&|at| format!("21040100{at:02}")), (calendar, None));
+    let ticks = rows("time,v", 15, |at| format!("{},{at}", 638_400_000_000_000_000 + at * 600_000_000));
+    assert_eq!(sample_of("a.csv", ticks.as_bytes()).unwrap().spec.columns[0].kind, FieldType::Int64);
+}
+
+#[test]
+fn a_header_of_numbers_with_units_or_times_is_none() {
+    let has_header = |text: &str| sample_of("a.csv", text.as_bytes()).unwrap().spec.csv.header;
+    let units: String = (0..9).map(|at| format!("+1.20{at}E+00VDC,+{at}.250SECS,+0000{at}RDNG#\n")).collect();
+    assert!(!has_header(&units));
+    let times: String = (1..9).map(|at| format!("pump{at},Mo 0{at}.Jan 2024 0{at}h00,{at}.5kW\n")).collect();
+    assert!(!has_header(&times));
+    for header in ["unit,2020 kWh,2021 kWh\na,5 kWh,6 kWh\nb,7 kWh,8 kWh\n", "s1,s2\na1,b2\na2,b3\n"] {
+        assert!(has_header(header), "{header}");
+    }
+    let dump: String =
+        (0..9).map(|at| format!("{{n=\"load\", i=\"w{at}\", job=\"n\"}} 1.5{at} 170925120000{at}\n")).collect();
+    assert!(sample_of("a.txt", dump.as_bytes()).unwrap_err().to_string().contains("as in a log"));
+}
+
+#[test]
+fn a_short_header_behind_a_preamble_is_not_thrown_away() {
+    let rows: String = (0..9).map(|at| format!("2024-01-01T0{at}:00:00Z,n{at},0.{at},ok\n")).collect();
+    let short = sample_of("a.csv", format!("Logger 3\nexported 2024\ntime,node,temp\n{rows}").as_bytes());
+    let error = short.unwrap_err().to_string();
+    assert!(error.contains("the header has 3 names, and line 4 has 4 values"), "{error}");
+
+    let blank = rows.replace(",ok", ",");
+    let sample = sample_of("a.csv", format!("Logger 3\n\ntime,node,temp\n{blank}").as_bytes()).unwrap();
+    assert_eq!((sample.spec.csv.header, sample.spec.csv.skip, row_count(&sample)), (true, 2, 9));
+    assert_eq!(sample.spec.columns[0].name, "time");
+}
+
+#[test]
+fn two_forms_of_times_and_markers_alone_are_told() {
+    let text = rows("ts,flow", 20, |at| match at < 10 {
+        true => format!("{},-999", 1_709_251_200 + at),
+        false => format!("{},-999", (1_709_251_200 + at) * 1000),
+    });
+    let sample = sample_of("a.csv", text.as_bytes()).unwrap();
+    assert_eq!(sample.columns[0].two_forms, Some(("1709251200".to_owned(), "1709251210000".to_owned())));
+    assert_eq!(sample.columns[1].only_nines.as_deref(), Some("-999"));
+    let days = rows("date,v", 20, |at| match at % 3 {
+        0 => format!("2024-01-{:02},1", at + 1),
+        _ => format!("{:02}.01.2024,1", at + 1),
+    });
+    let sample = sample_of("a.csv", days.as_bytes()).unwrap();
+    assert_eq!(sample.columns[0].two_forms, Some(("2024-01-01".to_owned(), "02.01.2024".to_owned())));
 }

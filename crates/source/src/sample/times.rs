@@ -8,8 +8,9 @@ use tidetable_layout::FieldType;
 use tidetable_layout::time::DAY;
 
 use crate::reader_version::ReaderVersion;
-use crate::sample::candidate::{Candidate, at_most, fits, misfits, values};
+use crate::sample::candidate::{Candidate, fits, misfits, values};
 use crate::sample::formats;
+use crate::sample::numbers::forms::at_most;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec};
 use crate::value::ColumnBuilder;
 use crate::value::blanks::trimmed_text;
@@ -22,6 +23,9 @@ const WORDS: [&str; 17] = [
 ];
 /// Names of time columns, whole or between other signs.
 const NAMES: [&str; 11] = ["ts", "t", "dt", "at", "unix", "datum", "hora", "heure", "ora", "tijd", "czas"];
+
+/// Values of which the second form of a column is found.
+const MOST_OF_A_FORM: usize = 10_000;
 
 /// The item of a format at which a time may end: it is the midnight of its day.
 pub(super) const OR_MIDNIGHT: &str = "%?";
@@ -38,6 +42,12 @@ const EPOCHS: [(&str, i64, i64); 4] = [
     ("us", 631_152_000_000_000, 4_102_444_800_000_000),
     ("ns", 631_152_000_000_000_000, 4_102_444_800_000_000_000),
 ];
+
+/// .NET ticks of the years 1990 to 2100: units of 100 ns since the year 1.
+pub const TICKS: std::ops::Range<i64> = 627_667_488_000_000_000..662_380_416_000_000_000;
+/// Digits that are epoch times in seconds, or [`DIGIT_TIME`].
+const EPOCH_DIGITS: usize = 10;
+const DIGIT_TIME: &str = "%y%m%d%H%M";
 
 /// Fewest integers of which one may be no epoch time, and so many for each further one.
 const ENOUGH_EPOCHS: usize = 100;
@@ -64,6 +74,9 @@ pub fn named_so(name: &str) -> bool {
 pub(super) fn of_integers(name: &str, ranges: &[(i64, i64)]) -> Option<Candidate> {
     let least = ranges.iter().map(|(least, _)| *least).min()?;
     let most = ranges.iter().map(|(_, most)| *most).max()?;
+    if TICKS.contains(&least) && TICKS.contains(&most) {
+        return None;
+    }
     let (unit, ..) = EPOCHS.iter().find(|(_, low, high)| *low <= least && most < *high)?;
     if named_so(name) {
         let spec = ColumnSpec { format: Some((*unit).to_owned()), ..ColumnSpec::new(name, FieldType::Timestamp) };
@@ -132,9 +145,31 @@ pub(super) fn of_digits(name: &str, column: &[&StringArray], csv: &CsvOptions, z
         return None;
     }
     let (kind, formats) = formats::of_digits(first.len())?;
-    formats.iter().find_map(|format| {
+    let found = formats.iter().find_map(|format| {
         of_format(column, csv, zone, ColumnSpec { format: Some((*format).to_owned()), ..ColumnSpec::new(name, kind) })
-    })
+    })?;
+    if found.spec.format.as_deref() == Some(DIGIT_TIME) && are_steady_epochs(column, csv) {
+        let spec = ColumnSpec { format: Some("s".to_owned()), ..ColumnSpec::new(name, kind) };
+        return Some(Candidate { also: found.spec.format, ..Candidate::plain(spec) });
+    }
+    Some(found)
+}
+
+/// Whether digits that are a calendar time can be seconds since the epoch, too: up to now, and as steady in seconds as in
+/// minutes. Minutes of more than an hour, or hours of more than a day, are not.
+fn are_steady_epochs(column: &[&StringArray], csv: &CsvOptions) -> bool {
+    let digits = there(column, csv).map(|value| value.parse::<i64>().ok().filter(|_| value.len() == EPOCH_DIGITS));
+    let Some(mut seconds) = digits.collect::<Option<Vec<i64>>>() else { return false };
+    seconds.sort_unstable();
+    seconds.dedup();
+    let (Some(first), Some(last)) = (seconds.first(), seconds.last()) else { return false };
+    let is_of_past = *first >= EPOCHS[0].1 && *last <= chrono::Utc::now().timestamp();
+
+    // The digits of one hour stand for the minutes of it.
+    let is_of_one_hour = first / 100 == last / 100;
+    let steps = seconds.windows(2).map(|pair| pair[1] - pair[0]);
+    let has_one_step = steps.clone().min() == steps.max();
+    is_of_past && (is_of_one_hour || has_one_step)
 }
 
 /// Digits that are a time in this format, if they are likely to be one.
@@ -292,6 +327,40 @@ pub(super) fn odd(name: &str, there: &[&str], csv: &CsvOptions, most: usize) -> 
         }
     }
     None
+}
+
+/// The first value of a column, and the first that is a time in another form; `None` if there are no such two.
+pub(super) fn two_forms(name: &str, column: &[&StringArray]) -> Option<(String, String)> {
+    let csv = CsvOptions::default();
+    let first = there(column, &csv).next()?;
+    let form = form_of(name, first, &csv)?;
+    let other = there(column, &csv).take(MOST_OF_A_FORM).find(|value| !form.has(value, &csv))?;
+    form_of(name, other, &csv).map(|_| (first.to_owned(), other.to_owned()))
+}
+
+/// The form of a time.
+enum Form {
+    /// Integers of an epoch unit, from the first to before the last.
+    Epoch(std::ops::Range<i64>),
+    Text(ColumnSpec),
+}
+
+impl Form {
+    fn has(&self, value: &str, csv: &CsvOptions) -> bool {
+        match self {
+            Self::Epoch(range) => value.parse().is_ok_and(|number| range.contains(&number)),
+            Self::Text(spec) => fits(spec, &[&StringArray::from(vec![value])], csv),
+        }
+    }
+}
+
+/// The form of a value that is a time.
+fn form_of(name: &str, value: &str, csv: &CsvOptions) -> Option<Form> {
+    if let Ok(number) = value.parse::<i64>() {
+        let (_, low, high) = EPOCHS.iter().find(|(_, low, high)| (*low..*high).contains(&number))?;
+        return Some(Form::Epoch(*low..*high));
+    }
+    of_text(name, &[&StringArray::from(vec![value])], csv, None).map(|found| Form::Text(found.spec))
 }
 
 fn is_digits(value: &str) -> bool {

@@ -8,7 +8,7 @@ use arrow::util::display::array_value_to_string;
 use chrono::{DateTime, Days, NaiveDate, SecondsFormat};
 use tidetable_layout::FieldType;
 use tidetable_layout::time::DAY;
-use tidetable_source::sample::{NearlyTyped, NullWords, Sample, SampleColumn, UnusualType, named_so};
+use tidetable_source::sample::{Codes, NearlyTyped, NullWords, Sample, SampleColumn, UnusualType, named_so};
 use tidetable_source::{ColumnSpec, Counted, Format, TextNotes, Unread};
 
 use crate::scaffold::draft::Draft;
@@ -17,13 +17,12 @@ use crate::scaffold::facts::Column;
 use crate::scaffold::header_zone::{self, HeaderZone};
 use crate::scaffold::identifier::identifier;
 use crate::scaffold::time::repeated_local;
+use crate::scaffold::time_notes::undecided_times;
 use crate::several;
 use values::{cut, value_notes};
 
 /// Most files that notes name as unlike the others.
 const UNLIKE: usize = 5;
-/// Words in the names of columns of times of day.
-const TIMES_OF_DAY: [&str; 9] = ["time", "clock", "hour", "hours", "zeit", "uhrzeit", "hora", "heure", "tod"];
 const SHOWN: usize = 4;
 
 /// All notes, in the order of what they are about: files, times, rejected rows, the form of the text, columns, the key.
@@ -161,7 +160,7 @@ fn time_notes(draft: &Draft<'_>) -> Vec<String> {
         notes.extend(likeliest_time(draft));
     }
     notes.extend(wide::note(draft));
-    notes.extend(day_beside_clock(draft));
+    notes.extend(undecided_times(draft));
     notes.extend(time.needs_zone.clone());
     notes.extend(replaced(draft));
 
@@ -340,7 +339,7 @@ fn header_notes(sample: &Sample) -> Vec<String> {
 fn likeliest_time(draft: &Draft<'_>) -> Option<String> {
     let columns = draft.sample.columns.iter().zip(&draft.sample.spec.columns);
     let named = columns.filter(|(_, column)| named_so(&column.name));
-    let named = named.filter(|(found, _)| found.first.is_some());
+    let named = named.filter(|(found, _)| found.first.is_some() && found.two_forms.is_none());
     let (found, column) = named.min_by_key(|(found, column)| {
         let first = found.first.as_deref().unwrap_or_default();
         let digits = first.bytes().filter(u8::is_ascii_digit).count();
@@ -354,35 +353,6 @@ fn likeliest_time(draft: &Draft<'_>) -> Option<String> {
          `columns`, {name} into `time`, and {{{name}:ms}} into `row_key`.",
         cut(first)
     ))
-}
-
-/// A column that may be the time of day where the event time is only a day.
-fn day_beside_clock(draft: &Draft<'_>) -> Option<String> {
-    let time = draft.time;
-    let is_day = !time.is_none()
-        && time.parts.is_empty()
-        && draft.facts.columns.iter().any(|column| column.name == time.name && column.kind == FieldType::Date);
-    if !is_day {
-        return None;
-    }
-
-    let mut columns = draft.sample.columns.iter().zip(&draft.sample.spec.columns);
-    let (found, column) = columns.find(|(_, column)| is_clock(column))?;
-    let first = found.first.as_deref()?;
-    Some(format!(
-        "{} gives only the day: if {} ('{}') is the time of day, put both together in `derive`.",
-        time.name,
-        column.name,
-        cut(first)
-    ))
-}
-
-/// Whether a column is named like a time of day, and is no time itself.
-fn is_clock(column: &ColumnSpec) -> bool {
-    let name = column.name.to_lowercase();
-    let mut words = name.split(|letter: char| !letter.is_alphanumeric());
-    let is_time = matches!(column.kind, FieldType::Timestamp | FieldType::Date);
-    !is_time && words.any(|word| TIMES_OF_DAY.contains(&word))
 }
 
 /// What is unusual about the values of a column.
@@ -428,15 +398,25 @@ fn column_notes(found: &SampleColumn, column: &ColumnSpec) -> Vec<String> {
             cut(value)
         ));
     }
-    if let Some((one, other)) = &found.apart {
-        notes.push(format!("{name}: '{}' and '{}' are one number, so it is read as text.", cut(one), cut(other)));
-    }
+    notes.extend(found.codes.as_ref().map(|codes| match codes {
+        Codes::OneNumber(one, other) => {
+            format!("{name}: '{}' and '{}' are one number, so it is read as text.", cut(one), cut(other))
+        }
+        Codes::Versions(one, other) => {
+            format!("{name}: '{}' and '{}' look like versions, so it is read as text.", cut(one), cut(other))
+        }
+        Codes::Exponents(first) => {
+            format!("{name}: values such as '{}' look like identifiers, so it is read as text.", cut(first))
+        }
+    }));
 
     notes.extend(value_notes(found, column));
     if let (Some(also), Some(format)) = (&found.also, &column.format) {
         let first = found.first.as_deref().unwrap_or_default();
+        let (one, other) =
+            if format == "s" { ("seconds since 1970 (`s`)", "they") } else { (format.as_str(), "day and month") };
         notes.push(format!(
-            "{name}: all values, such as '{}', fit both {format} and {also}: day and month are read by the first; write the \
+            "{name}: all values, such as '{}', fit both {one} and {also}: {other} are read by the first; write the \
              other into `format` if that is wrong.",
             cut(first)
         ));

@@ -62,6 +62,20 @@ pub(crate) fn value_notes(found: &SampleColumn, column: &ColumnSpec) -> Vec<Stri
             markers.concat()
         ));
     }
+    if let Some(only) = &found.only_nines {
+        let only = cut(only);
+        notes.push(format!(
+            "{name}: every value is {only}: if it means missing, add null = [\"\", \"{only}\"] to the column."
+        ));
+    }
+    if let Some((one, other)) = &found.two_forms {
+        notes.push(format!(
+            "{name}: times are written in two forms, such as '{}' and '{}': no `format` reads both; write one of them in all \
+             rows, or read each in a source of its own.",
+            cut(one),
+            cut(other)
+        ));
+    }
     if let Some(days) = &found.midnights {
         notes.push(format!(
             "{name}: days without a time of day are read as their midnight (`%?` in `format`): {}, the first is '{}' in line {}.",

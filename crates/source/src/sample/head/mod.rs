@@ -148,10 +148,10 @@ fn start(bytes: &[u8], whole: bool, comment: Option<u8>, declared: Option<u8>) -
             return start;
         }
         // The delimiter that gives the most lines one number of fields: a header has no decimal commas, as its values may.
-        let preambles = dialects.iter().filter_map(|(_, records)| header_line(records));
-        let preamble = preambles.reduce(|best, next| if next.records > best.records { next } else { best });
-        if let Some(HeaderLine { line, .. }) = preamble {
-            return Start::Preamble { line };
+        let preambles = dialects.iter().filter_map(|(csv, records)| Some((csv, records, header_line(records)?)));
+        let preamble = preambles.reduce(|best, next| if next.2.records > best.2.records { next } else { best });
+        if let Some((csv, records, HeaderLine { line, .. })) = preamble {
+            return short_header_at(csv, records, line).unwrap_or(Start::Preamble { line });
         }
     }
     let Some((_, _, csv, records)) = best else { return Start::OneColumn };
@@ -193,6 +193,17 @@ fn short_header(csv: &CsvOptions, records: &[HeadRecord]) -> Option<Start> {
     Some(match are_blank * 10 >= records.len() * 9 {
         true => Start::Header { csv: csv.clone(), names: header.fields.clone(), line: header.line },
         false => Start::MoreValues { names, values, line: first.line, delimiter: csv.delimiter },
+    })
+}
+
+/// As [`short_header`], of names behind a preamble: those of the line before `first_long`, which is the first that is as long as
+/// the rows.
+fn short_header_at(csv: &CsvOptions, records: &[HeadRecord], first_long: u64) -> Option<Start> {
+    let first_row = records.iter().position(|record| record.line == first_long)?;
+    let start = short_header(csv, records.get(first_row.checked_sub(1)?..)?)?;
+    Some(match start {
+        Start::Header { csv, names, line } => Start::Header { csv: CsvOptions { skip: line - 1, ..csv }, names, line },
+        other => other,
     })
 }
 

@@ -2,7 +2,6 @@
 
 use tidetable_layout::FieldType;
 
-use crate::sample::candidate::at_most;
 use crate::value::notation::Notation;
 
 /// Digits that a decimal gets at least, so that a larger value of a later file still fits.
@@ -60,6 +59,12 @@ pub(in crate::sample) fn forms<'a>(values: impl Iterator<Item = &'a str>, notati
 pub(in crate::sample) fn odd(values: &[&str], notation: Notation, most: usize) -> Option<Vec<usize>> {
     let odd = values.iter().enumerate().filter(|(_, value)| !is_number(value, notation));
     at_most(odd.map(|(at, _)| at), most)
+}
+
+/// All of `indices`; `None` if there are more than `most`.
+pub(in crate::sample) fn at_most(indices: impl Iterator<Item = usize>, most: usize) -> Option<Vec<usize>> {
+    let found: Vec<usize> = indices.take(most + 1).collect();
+    (found.len() <= most).then_some(found)
 }
 
 /// Whether a value is a number in this notation.

@@ -8,6 +8,21 @@ use crate::value::notation::Notation;
 const NINES: usize = 3;
 const NINES_BELOW_ZERO: usize = 2;
 
+/// Other numbers that programs write: the ends of integers of 16 and 32 bits, the fill value of NetCDF, codes of loggers.
+const MARKERS: [&str; 11] = [
+    "-32768",
+    "-32767",
+    "32767",
+    "-2147483648",
+    "2147483647",
+    "9.96921e+36",
+    "9.969210e+36",
+    "9.969209968386869e+36",
+    "6999",
+    "-6999",
+    "7999",
+];
+
 /// Numbers of nines that lie outside the range of the others by more than that range. They are read as numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FarNumbers {
@@ -65,7 +80,7 @@ pub(in crate::sample) fn far_numbers<'a>(
             _ => plain.replace(char::from(notation.point), ".").parse(),
         };
         let Ok(number) = number else { continue };
-        if is_of_nines(plain, char::from(notation.point)) {
+        if is_marker(plain, char::from(notation.point)) {
             let found = Nines { number, first: value, count: 0 };
             nines.entry(f64::to_bits(number)).or_insert(found).count += 1;
             continue;
@@ -91,6 +106,24 @@ pub(in crate::sample) fn far_numbers<'a>(
     (!numbers.is_empty()).then_some(FarNumbers { numbers, least, most })
 }
 
+/// The number of nines that all of `values` are, at least two; `None` if there is none.
+pub(in crate::sample) fn only_nines<'a>(
+    mut values: impl Iterator<Item = &'a str>,
+    notation: Notation,
+) -> Option<&'a str> {
+    let mut buffer = Vec::new();
+    let first = values.next()?;
+    let plain = notation.plain(first.as_bytes(), &mut buffer);
+    let is_marker = std::str::from_utf8(plain).is_ok_and(|plain| is_of_nines(plain, char::from(notation.point)));
+    let mut rest = values.peekable();
+    (is_marker && rest.peek().is_some() && rest.all(|value| value == first)).then_some(first)
+}
+
+/// Whether a number stands for a missing one by its digits: one of nines, or one that programs write.
+fn is_marker(number: &str, point: char) -> bool {
+    is_of_nines(number, point) || MARKERS.contains(&number)
+}
+
 /// Whether a number is nines, with zeros behind the point at most.
 pub(in crate::sample) fn is_of_nines(number: &str, point: char) -> bool {
     let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
@@ -113,11 +146,23 @@ mod tests {
     }
 
     #[test]
+    fn a_column_of_one_marker_is_told() {
+        let notation = Notation { point: b'.', thousands: None, unicode_minus: true };
+        let only = |values: &'static str| only_nines(values.split(' '), notation);
+        assert_eq!(only("-999 -999 -999"), Some("-999"));
+        for other in ["-999", "9 9", "-999 -999 1", "12 12"] {
+            assert_eq!(only(other), None, "{other}");
+        }
+    }
+
+    #[test]
     fn numbers_of_nines_far_from_the_others() {
         assert_eq!(far("5.0 -999 7.5 -999.0 31.0", b'.').as_deref(), Some("2 x -999 of 5.0 to 31.0"));
         assert_eq!(far("180 9999 350 999.9 0", b'.').as_deref(), Some("1 x 999.9, 1 x 9999 of 0 to 350"));
         assert_eq!(far("5,1 -99,9 7,5", b',').as_deref(), Some("1 x -99,9 of 5,1 to 7,5"));
         assert_eq!(far("-999 -999 1", b'.').as_deref(), Some("2 x -999 of 1 to 1"));
+        assert_eq!(far("1.5 9.96921e+36 2.5", b'.').as_deref(), Some("1 x 9.96921e+36 of 1.5 to 2.5"));
+        assert_eq!(far("239 -32768 191", b'.').as_deref(), Some("1 x -32768 of 191 to 239"));
         for near in ["980 999 1020", "1 9 2", "1 99 2", "500 0 999", "-999 -999", "998 1000 1"] {
             assert_eq!(far(near, b'.'), None, "{near}");
         }

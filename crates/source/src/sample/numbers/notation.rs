@@ -1,8 +1,7 @@
 //! How most numbers of a column are written: with which separators.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use crate::number::Exact;
 use crate::sample::numbers::forms::is_number;
 use crate::spec::Thousands;
 use crate::spec::{ColumnSpec, CsvOptions};
@@ -10,10 +9,6 @@ use crate::value::notation::Notation;
 
 /// Values that decide whether a column is worth counting.
 const FIRST: usize = 1000;
-/// Most texts of a column in which numbers that are written in two ways are names, and how often each repeats.
-const FEW_NAMES: usize = 20;
-const REPEATS: usize = 3;
-
 /// A notation, and whether another one reads the same values as other numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sample) struct Found {
@@ -43,6 +38,8 @@ pub(in crate::sample) struct Marks {
     /// Whether some numbers have a comma that certainly precedes a fraction, and whether some have such a point.
     pub decimal_comma: bool,
     pub decimal_point: bool,
+    /// Whether days are written with points, as in `13.01.2024`.
+    pub days_with_points: bool,
     /// Whether commas separate the columns too.
     pub commas_separate: bool,
 }
@@ -101,7 +98,10 @@ pub(in crate::sample) fn of_values(values: &[&str], csv: &CsvOptions, marks: Mar
     let first = values.get(..FIRST).unwrap_or(values);
     let file_misfits = misfits(first, file);
     if file_misfits == 0 && misfits(values, file) == 0 {
-        return Found { notation: file, also: None };
+        // Where days have points and semicolons separate columns, a point may separate thousands.
+        let is_german = marks.days_with_points && csv.delimiter == b';' && file.point == b'.';
+        let also = Notation { thousands: Some(Thousands::Point), ..plain(b',') };
+        return Found { notation: file, also: (is_german && are_grouped(values, b'.')).then_some(also) };
     }
 
     let mut candidates = vec![file, other];
@@ -157,34 +157,6 @@ fn agrees(values: &[&str], notation: Notation) -> bool {
     some
 }
 
-/// Two texts of a column of few that are the same number, such as the versions 1.1 and 1.10: they are names.
-pub(in crate::sample) fn written_two_ways(values: &[&str], point: u8) -> Option<(String, String)> {
-    let mut texts: HashSet<&str> = HashSet::new();
-    for value in values {
-        texts.insert(value);
-        if texts.len() > FEW_NAMES {
-            return None;
-        }
-    }
-    if texts.len() * REPEATS > values.len() {
-        return None;
-    }
-    let mut texts: Vec<&str> = texts.into_iter().collect();
-    texts.sort_unstable();
-    let mut numbers: HashMap<Exact, &str> = HashMap::new();
-    for text in texts {
-        let fraction = text.split_once(char::from(point)).map_or("", |(_, fraction)| fraction);
-        if fraction.bytes().all(|byte| byte == b'0') || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
-            continue;
-        }
-        let number = Exact::parse(text.as_bytes(), point)?;
-        if let Some(earlier) = numbers.insert(number, text) {
-            return Some((earlier.to_owned(), text.to_owned()));
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,7 +187,7 @@ mod tests {
         let found = |values: &str, decimal_comma: bool| {
             let values: Vec<&str> = values.split('|').collect();
             let csv = CsvOptions { delimiter: b';', decimal_comma, ..CsvOptions::default() };
-            let marks = Marks { decimal_comma, decimal_point: !decimal_comma, commas_separate: false };
+            let marks = Marks { decimal_comma, decimal_point: !decimal_comma, ..Marks::default() };
             let Found { notation, also } = of_values(&values, &csv, marks);
             (char::from(notation.point), notation.thousands, also.is_some())
         };
@@ -228,19 +200,23 @@ mod tests {
     }
 
     #[test]
+    fn points_beside_german_days_may_separate_thousands() {
+        let also = |values: &str, delimiter: u8| {
+            let values: Vec<&str> = values.split('|').collect();
+            let marks = Marks { days_with_points: true, ..Marks::default() };
+            of_values(&values, &CsvOptions { delimiter, ..CsvOptions::default() }, marks).also
+        };
+        assert_eq!(also("1.100|2.107", b';').and_then(|also| also.thousands), Some(Thousands::Point));
+        assert_eq!(also("1.100|2.107", b','), None);
+        assert_eq!(also("1.100|2.1", b';'), None);
+        assert_eq!(also("0.100|2.107", b';'), None);
+    }
+
+    #[test]
     fn codes_with_a_flag_are_no_fractions() {
         assert_eq!(first_with_flag(&["+0081,5", "+9999,9"]), Some("+0081,5"));
         assert_eq!(first_with_flag(&["10167,5", "10171,1"]), Some("10167,5"));
         assert_eq!(first_with_flag(&["1013,2", "998,7"]), None);
         assert_eq!(first_with_flag(&["21,5", "0,5"]), None);
-    }
-
-    #[test]
-    fn versions_are_names() {
-        let versions = ["1.9", "1.10", "1.1", "2.0"].repeat(5);
-        assert_eq!(written_two_ways(&versions, b'.'), Some(("1.1".to_owned(), "1.10".to_owned())));
-        assert_eq!(written_two_ways(&["9.90", "10", "9.90", "0", "0.0"].repeat(5), b'.'), None);
-        let many: Vec<String> = (0..300).map(|number| format!("{number}.10")).collect();
-        assert_eq!(written_two_ways(&many.iter().map(String::as_str).collect::<Vec<_>>(), b'.'), None);
     }
 }
