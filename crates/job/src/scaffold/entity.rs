@@ -17,6 +17,8 @@ const MAX_COLUMNS: usize = 6;
 /// One duplicate row in so many is tolerated before measured values become part of the key.
 const RARE: usize = 100;
 const RARE_NUMBERS: usize = 10;
+/// Duplicates that no repeated hour explains, if text keeps most of them apart.
+const MANY_ROWS: usize = 100;
 /// Values of an integer that distinguishes readings of one time, as a multiple of the readings of one time.
 const MOST_INDEXES: usize = 2;
 
@@ -198,7 +200,9 @@ fn worth(facts: &Facts, time: &EventTime, tier: Tier, at: usize, before: usize, 
     let Some(column) = facts.columns.get(at) else { return false };
     // Numbers are usually measured values.
     let rare = if column.is_number() { RARE_NUMBERS } else { RARE };
-    let many = before * rare >= facts.rows || time.is_none();
+    // Text that keeps two of three duplicates apart names something, however many rows there are.
+    let is_split = !column.is_number() && before >= MANY_ROWS && then * 3 <= before;
+    let many = before * rare >= facts.rows || is_split || time.is_none();
     match tier {
         Tier::Names | Tier::Remarks => then < before && (many || rank(column) < 2),
         Tier::Ties => then < before && (time.is_none() || counts(column) || many && then * 2 <= before),
