@@ -8,7 +8,7 @@
 //! - `header_zone` reads the zone in a header; `hours` reads hours that end, also the repeated one.
 //! - `entity` finds the entity, and columns that distinguish readings of the same time; `series` that of a preset's points.
 //! - `layout` decides the row key and the columns.
-//! - `notes` tells what is unusual about the files, `time_notes` what may be of their times. `write` writes the job file, `query` the SQL, both of a `draft`.
+//! - `notes` tells what is unusual about the files. `write` writes the job file, `query` the SQL, both of a `draft`.
 
 pub(crate) mod calendar;
 pub(crate) mod draft;
@@ -25,7 +25,6 @@ pub(crate) mod parts;
 pub(crate) mod query;
 pub(crate) mod series;
 pub(crate) mod time;
-pub(crate) mod time_notes;
 pub(crate) mod write;
 
 use std::path::{Path, PathBuf};

@@ -37,10 +37,13 @@ fn durations_are_no_times_of_day() {
     assert!(notes(&said).contains("Time ('01:20:30') is read as the time of day of Date"), "{said}");
 }
 
+/// What a row begins with, by its number.
+type Written<'a> = &'a dyn Fn(usize) -> String;
+
 #[test]
 fn a_year_goes_with_its_months_quarters_and_halves() {
     let project = Project::empty();
-    let cases: [(&str, &str, &dyn Fn(usize) -> String, &str); 4] = [
+    let cases: [(&str, &str, Written<'_>, &str); 4] = [
         ("a", "id,year,period,v", &|at| format!("X,{},M{:02}", 2022 + at / 12, at % 12 + 1), "2023-12-01"),
         ("b", "id,year,period,v", &|at| format!("X,{},Q{:02}", 2022 + at / 4, at % 4 + 1), "2027-10-01"),
         ("c", "id,year,half,v", &|at| format!("X,{},H{}", 2012 + at / 2, at % 2 + 1), "2023-07-01"),

@@ -101,7 +101,7 @@ mod tests {
             for (at, name) in language.names.split(' ').enumerate() {
                 let start: Vec<char> = name.chars().take(3).collect();
                 let place = starts.windows(3).position(|letters| letters == start);
-                assert_eq!(place.map(|place| (place + 2) / 3), Some(at), "{name}");
+                assert_eq!(place.map(|place| place.div_ceil(3)), Some(at), "{name}");
                 assert_eq!(place.map(|place| place % 3), Some(0), "{name}");
             }
         }

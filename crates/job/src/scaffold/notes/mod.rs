@@ -1,6 +1,7 @@
 //! Notes on a proposal: what is unusual about the files and their values, and what becomes of it. A sentence or two each,
 //! for the terminal and for comments of the job file.
 
+mod times;
 mod values;
 mod wide;
 
@@ -16,8 +17,8 @@ use crate::scaffold::entity::{Replaced, RowPair, differing, keyless};
 use crate::scaffold::facts::Column;
 use crate::scaffold::header_zone::{self, HeaderZone};
 use crate::scaffold::identifier::identifier;
+use crate::scaffold::notes::times::undecided_times;
 use crate::scaffold::time::repeated_local;
-use crate::scaffold::time_notes::undecided_times;
 use crate::several;
 use values::{cut, value_notes};
 

@@ -7,8 +7,8 @@ use crate::scaffold::calendar::clock_name::ClockName;
 use crate::scaffold::draft::Draft;
 use crate::scaffold::facts::{Column, Facts};
 use crate::scaffold::identifier::identifier;
+use crate::scaffold::notes::values::cut;
 use crate::scaffold::time::EventTime;
-use crate::scaffold::value_notes::cut;
 
 /// Words in the names of columns of times of day.
 const TIMES_OF_DAY: [&str; 9] = ["time", "clock", "hour", "hours", "zeit", "uhrzeit", "hora", "heure", "tod"];
