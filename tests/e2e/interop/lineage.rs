@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
@@ -133,7 +134,7 @@ fn events_say_what_a_run_read_and_wrote() {
     assert_eq!(input["namespace"], "file");
     assert_eq!(input["inputFacets"]["inputStatistics"]["rowCount"], 3);
     assert_eq!(input["inputFacets"]["inputStatistics"]["fileCount"], 1);
-    assert_eq!(input["facets"]["schema"]["fields"][1], serde_json::json!({ "name": "meter", "type": "uint64" }));
+    assert_eq!(input["facets"]["schema"]["fields"][0], serde_json::json!({ "name": "meter", "type": "uint64" }));
     let few = &dataset(end, "inputs", "tables/T")["inputFacets"]["dataQualityAssertions"]["assertions"][0];
     assert_eq!((&few["success"], &few["actual"], &few["severity"]), (&false.into(), &"3".into(), &"warn".into()));
     let whole = &dataset(end, "inputs", "exports/E")["inputFacets"]["dataQualityAssertions"]["assertions"][0];
@@ -181,9 +182,11 @@ fn events_are_posted() {
 #[test]
 fn a_server_that_fails_changes_no_run() {
     let (refusing, silent) = (Server::start("401 Unauthorized"), Server::start(""));
+    let moved = Server::start("301 Moved Permanently\r\nLocation: /other");
     let down = "http://127.0.0.1:1/HUSH".to_owned();
     for (url, told) in [
         (&refusing.url, "2 events: the answer is 401"),
+        (&moved.url, "2 events: the answer is 301"),
         (&silent.url, "2 events: no answer within 2 s"),
         (&down, "2 events: "),
     ] {
@@ -197,13 +200,16 @@ fn a_server_that_fails_changes_no_run() {
         let recorded = std::fs::read_to_string(record.path()).unwrap();
         assert!(recorded.contains("lineage was not told") && !recorded.contains("HUSH"), "{recorded}");
     }
-    assert_eq!(silent.asked().len(), 1, "one is enough");
+    assert_eq!(moved.asked().len(), 2, "an event would be left out of what follows");
     assert!(
         project("url = { env = \"NO_SUCH_VARIABLE\" }")
             .run(&["run", "j"])
             .stderr
             .contains("NO_SUCH_VARIABLE is not set")
     );
+    let project = project("file = \"pipe\"");
+    assert!(Command::new("mkfifo").arg(project.path("pipe")).status().unwrap().success());
+    assert!(project.run(&["run", "j"]).stderr.contains("it is no file"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tidetable_layout::encode::Dictionary;
 
 /// Bytes behind the common beginning that may be in a key.
 const SPAN: usize = 64;
-/// Names that are fetched together, a few more than a processor waits for at a time.
+/// Names that are fetched together: some more than the dozen of misses that a processor waits for at a time.
 const FETCHED: usize = 64;
 /// Bits of a round of the radix sort.
 const ROUND: u32 = 11;
@@ -244,7 +244,7 @@ fn compared<T>(
 ) {
     let mut last = None;
     for some in blocks_mut(&mut entries, |entry| of(entry).key) {
-        names.fetch(some.iter().map(|entry| of(entry).number));
+        names.fetch(some.iter().take(FETCHED).map(|entry| of(entry).number));
         for alike in some.chunk_by_mut(|one, next| of(one).key == of(next).key) {
             if alike.len() > 1 {
                 alike.sort_by(|one, other| names.get(of(one).number).cmp(names.get(of(other).number)));

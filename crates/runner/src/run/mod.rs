@@ -218,7 +218,7 @@ pub fn run(
         let note = ahead(record.now);
         whole.note(&mut record, note);
     }
-    let lineage = OpenLineage::begin(project, job, &record);
+    let lineage = catch(|| OpenLineage::begin(project, job, &record)).unwrap_or_default();
     let mut read = BTreeSet::new();
     let done = at_boundary(|| {
         let selected = whole.selected()?;

@@ -18,23 +18,23 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 /// The name of DataFusion's rule that makes keys of equalities.
 const KEYS: &str = "extract_equijoin_predicate";
 
-/// Puts the rule that leaves such joins their keys in the place of DataFusion's.
+/// Puts the rule that tells keys apart in the place of DataFusion's.
 pub(crate) fn replace(rules: &mut [Arc<dyn OptimizerRule + Send + Sync>]) {
     for rule in rules.iter_mut().filter(|rule| rule.name() == KEYS) {
-        *rule = Arc::new(KeysOfOneKind(Arc::clone(rule)));
+        *rule = Arc::new(KeysOfTwoKinds(Arc::clone(rule)));
     }
 }
 
-/// DataFusion's rule, for joins in which nulls are not equal.
-struct KeysOfOneKind(Arc<dyn OptimizerRule + Send + Sync>);
+/// DataFusion's rule. Where nulls are equal, a key that it makes of an equality holds for no null: the filter of the join says so.
+struct KeysOfTwoKinds(Arc<dyn OptimizerRule + Send + Sync>);
 
-impl fmt::Debug for KeysOfOneKind {
+impl fmt::Debug for KeysOfTwoKinds {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(KEYS)
     }
 }
 
-impl OptimizerRule for KeysOfOneKind {
+impl OptimizerRule for KeysOfTwoKinds {
     fn name(&self) -> &str {
         KEYS
     }
@@ -44,11 +44,22 @@ impl OptimizerRule for KeysOfOneKind {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        match &plan {
-            LogicalPlan::Join(join) if join.null_equality == NullEquality::NullEqualsNull => Ok(Transformed::no(plan)),
-            _ => self.0.rewrite(plan, config),
-        }
+        let null_equal = match &plan {
+            LogicalPlan::Join(join) if join.null_equality == NullEquality::NullEqualsNull => join.on.len(),
+            _ => return self.0.rewrite(plan, config),
+        };
+        self.0.rewrite(plan, config)?.map_data(|plan| match plan {
+            LogicalPlan::Join(join) => Ok(LogicalPlan::Join(without_nulls(join, null_equal))),
+            plan => Ok(plan),
+        })
     }
+}
+
+/// The join, whose keys behind the first `null_equal` match no nulls.
+fn without_nulls(mut join: Join, null_equal: usize) -> Join {
+    let not_null = join.on.iter().skip(null_equal).map(|(left, _)| left.clone().is_not_null());
+    join.filter = join.filter.into_iter().chain(not_null).reduce(Expr::and);
+    join
 }
 
 /// Applies a rule that takes inner joins apart to all but those in which nulls are equal.

@@ -1,7 +1,7 @@
 //! Datasets by the names of OpenLineage: where they are, and what they are called there. See
 //! <https://openlineage.io/docs/spec/naming>.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 use tidetable_job::{Job, Project};
@@ -23,7 +23,10 @@ impl Dataset {
     /// The folder or the prefix, or the file, that a pattern of `files` names before its first wildcard.
     pub(super) fn of_files(project: &Project, pattern: &str) -> Self {
         match Split::of(pattern) {
-            Ok(Split::Bucket { base, key }) => Self { namespace: base.to_owned(), name: fixed_part(key) },
+            Ok(Split::Bucket { base, key }) => {
+                let fixed = fixed_part(key);
+                Self { namespace: base.to_owned(), name: if fixed.is_empty() { "/".to_owned() } else { fixed } }
+            }
             Ok(Split::Path(path)) => Self::of_path(&project.dir.join(fixed_part(path))),
             Err(_) => Self::of_path(&project.dir.join(pattern)),
         }
@@ -58,15 +61,27 @@ impl Dataset {
         }
     }
 
+    /// A path without `.`, `..` and a slash at its end, so that one place has one name.
     fn of_path(path: &Path) -> Self {
-        Self { namespace: FILES.to_owned(), name: path.display().to_string() }
+        let mut whole = PathBuf::new();
+        for part in path.components() {
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir => {
+                    whole.pop();
+                }
+                part => whole.push(part),
+            }
+        }
+        Self { namespace: FILES.to_owned(), name: whole.display().to_string() }
     }
 }
 
 /// The folders of a pattern before its first wildcard; all of it without one.
 fn fixed_part(pattern: &str) -> String {
     let is_fixed = |part: &&str| !part.contains(['*', '?', '[', '{']);
-    pattern.split('/').take_while(is_fixed).collect::<Vec<_>>().join("/")
+    let fixed = pattern.split('/').take_while(is_fixed).collect::<Vec<_>>().join("/");
+    if fixed.is_empty() && pattern.starts_with('/') { "/".to_owned() } else { fixed }
 }
 
 #[cfg(test)]
@@ -79,10 +94,12 @@ mod tests {
             ("in/*.csv", "in"),
             ("in/site=*/day-?.parquet", "in"),
             ("*.csv", ""),
+            ("/*.csv", "/"),
             ("/srv/plant/readings.csv", "/srv/plant/readings.csv"),
             ("raw/2024/{path.site}.csv", "raw/2024"),
         ] {
             assert_eq!(fixed_part(pattern), fixed, "{pattern}");
         }
+        assert_eq!(Dataset::of_path(Path::new("/srv/plant/./in/../raw/")).name, "/srv/plant/raw");
     }
 }

@@ -41,10 +41,7 @@ impl RunEvents<'_> {
     /// That a run began.
     pub(super) fn begin(&self, record: &RunRecord) -> Value {
         let inputs = self.sources().into_keys().map(|dataset| (dataset, DatasetFacets::default())).collect();
-        let tables = self.job.tables.iter().map(|table| Dataset::of_table(self.project, &table.spec.name));
-        let exports = self.job.exports.iter().map(|export| Dataset::of_export(self.project, &export.name));
-        let outputs = tables.chain(exports).map(|dataset| (dataset, DatasetFacets::default())).collect();
-        self.event("START", record.started, record, inputs, outputs)
+        self.event("START", record.started, record, inputs, self.outputs(record))
     }
 
     /// How a run ended. It read `others`, tables that other jobs make.
@@ -122,14 +119,21 @@ impl RunEvents<'_> {
     /// The tables and exports of the job, with what the run wrote of them.
     fn outputs(&self, record: &RunRecord) -> BTreeMap<Dataset, DatasetFacets> {
         let mut outputs: BTreeMap<Dataset, DatasetFacets> = BTreeMap::new();
+        let asked = &record.asked.select;
+        let is_asked = |name: String| asked.is_empty() || asked.contains(&name);
+        let is_loaded = |name: &str| record.loads.iter().any(|load| load.table == name);
         for table in &self.job.tables {
+            let name = &table.spec.name;
+            if !is_asked(format!("table:{name}")) && !is_loaded(name) {
+                continue;
+            }
             let facets = outputs.entry(Dataset::of_table(self.project, &table.spec.name)).or_default();
             if let Some(load) = record.loads.iter().find(|load| load.table == table.spec.name) {
                 facets.own.extend([version(load)]);
                 facets.of_run.extend((load.version != load.before).then(|| written(load)));
             }
         }
-        for export in &self.job.exports {
+        for export in self.job.exports.iter().filter(|export| is_asked(format!("export:{}", export.name))) {
             let facets = outputs.entry(Dataset::of_export(self.project, &export.name)).or_default();
             let is_new = |part: &&ExportRecord| part.export == export.name && part.state == PartState::Published;
             let parts: Vec<&ExportRecord> = record.exports.iter().filter(is_new).collect();
@@ -188,11 +192,10 @@ fn datasets(datasets: BTreeMap<Dataset, DatasetFacets>, of_run: &str) -> Vec<Val
 
 /// The declared columns of sources.
 fn schema(sources: &[&Source]) -> (String, Value) {
-    let columns = sources.iter().flat_map(|source| &source.spec.columns);
-    let fields: BTreeMap<&str, Value> = columns
-        .map(|column| (column.name.as_str(), json!({ "name": column.name, "type": column.kind.to_string() })))
-        .collect();
-    facet("schema", "1-2-0/SchemaDatasetFacet", json!({ "fields": fields.into_values().collect::<Vec<_>>() }))
+    let mut names = BTreeSet::new();
+    let columns = sources.iter().flat_map(|source| &source.spec.columns).filter(|column| names.insert(&column.name));
+    let fields = columns.map(|column| json!({ "name": column.name, "type": column.kind.to_string() }));
+    facet("schema", "1-2-0/SchemaDatasetFacet", json!({ "fields": fields.collect::<Vec<_>>() }))
 }
 
 /// What loads read of sources. Tables of one source read the same rows.
@@ -212,16 +215,20 @@ fn read_of(sources: &[&Source], loads: &[LoadRecord]) -> Option<(String, Value)>
 /// The results of checks of one dataset.
 fn assertions(checks: &[&CheckRecord]) -> (String, Value) {
     let results = checks.iter().map(|check| {
-        let (assertion, of) = check.rule.split_once(' ').unwrap_or((&check.rule, ""));
-        json!({
+        let (rule, of) = check.rule.split_once(' ').unwrap_or((&check.rule, ""));
+        let assertion = if rule == "rows" { "row_count" } else { rule };
+        let mut result = json!({
             "assertion": assertion,
             "success": check.passed,
             "severity": check.severity,
             "name": check.check,
             "description": format!("{} of {}", check.rule, check.label),
-            "content": of,
             "actual": check.measured.to_string(),
-        })
+        });
+        if rule == "not_null" {
+            result["column"] = json!(of);
+        }
+        result
     });
     let results: Vec<Value> = results.collect();
     facet("dataQualityAssertions", "1-1-0/DataQualityAssertionsDatasetFacet", json!({ "assertions": results }))

@@ -80,8 +80,11 @@ impl Target {
     }
 }
 
-/// Appends an event as a line, in one write: runs of several jobs may share a file.
+/// Appends an event as a line, in one write: runs of several jobs may share a file. A pipe without a reader would be waited for.
 fn append(path: &Path, event: &Value) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("it is no file"));
+    }
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }

@@ -1,22 +1,21 @@
 //! Sends events to a server while a run goes on.
 //!
-//! A server that is down or slow must not hold a run up: events wait in a bounded queue, a request has a time limit, and after one
-//! without an answer the others are not tried. So the end of a run waits for one request at most.
+//! A server that is down or slow must not hold a run up: a thread sends the events, each within a time limit, and the end of the
+//! run waits for it no longer than for one event.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as Queue, channel};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
 
 use reqwest::Client;
 use reqwest::header::CONTENT_TYPE;
+use reqwest::redirect::Policy;
 use tidetable_job::several;
 
 use crate::web::reason_of;
 
-/// Time limit of a request.
+/// Time limit of a request, and of what is waited for at the end of a run.
 const ANSWER: Duration = Duration::from_secs(2);
-/// Most events that wait.
-const QUEUE: usize = 16;
 
 /// Where events are posted.
 pub(super) struct Server {
@@ -24,35 +23,12 @@ pub(super) struct Server {
     pub(super) token: Option<String>,
 }
 
-/// A thread that posts events in their order.
+/// A thread that posts the events of a run, which are two, in their order.
 pub(super) struct Sender {
-    queue: SyncSender<String>,
-    thread: JoinHandle<Unsent>,
-    /// Events for which the queue had no room.
-    dropped: usize,
-}
-
-/// Events that were not sent.
-#[derive(Debug, Default)]
-struct Unsent {
+    queue: Queue<String>,
+    /// For each event, why it was not sent.
+    outcomes: Receiver<Result<(), String>>,
     events: usize,
-    /// Why the first was not.
-    reason: Option<String>,
-}
-
-impl Unsent {
-    fn add(&mut self, reason: String) {
-        self.events += 1;
-        self.reason.get_or_insert(reason);
-    }
-}
-
-/// Why a request failed.
-enum Failure {
-    /// The server said no.
-    Refused(String),
-    /// It did not answer.
-    Silent(String),
 }
 
 impl Sender {
@@ -62,15 +38,27 @@ impl Sender {
     /// If it cannot be started.
     pub(super) fn start(server: Server) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (queue, events) = sync_channel(QUEUE);
-        let send = move || runtime.block_on(send_all(&server, &events));
-        let thread = Builder::new().name("lineage".to_owned()).spawn(send)?;
-        Ok(Self { queue, thread, dropped: 0 })
+        let (queue, events) = channel();
+        let (told, outcomes) = channel();
+        let send = move || {
+            for event in events {
+                // Without a receiver the run has ended.
+                if told.send(runtime.block_on(post(&server, event))).is_err() {
+                    break;
+                }
+            }
+            // A name that is still looked up is not waited for.
+            runtime.shutdown_background();
+        };
+        Builder::new().name("lineage".to_owned()).spawn(send)?;
+        Ok(Self { queue, outcomes, events: 0 })
     }
 
-    /// Sends an event, unless too many wait already.
+    /// Sends an event.
     pub(super) fn send(&mut self, event: String) {
-        self.dropped += usize::from(self.queue.try_send(event).is_err());
+        self.events += 1;
+        // Without a thread there is no outcome.
+        let _ = self.queue.send(event);
     }
 
     /// Waits for what is on its way.
@@ -79,47 +67,43 @@ impl Sender {
     /// How many events were not sent, and why the first was not.
     pub(super) fn finish(self) -> Result<(), String> {
         drop(self.queue);
-        let Ok(unsent) = self.thread.join() else { return Err("its thread stopped at a fault".to_owned()) };
-        let events = unsent.events + self.dropped;
-        if events == 0 {
-            return Ok(());
-        }
-        let reason = unsent.reason.unwrap_or_else(|| "too many waited".to_owned());
-        Err(format!("{}: {reason}", several(events as u64, "event")))
-    }
-}
-
-async fn send_all(server: &Server, events: &Receiver<String>) -> Unsent {
-    let mut unsent = Unsent::default();
-    let agent = concat!("tidetable/", env!("CARGO_PKG_VERSION"));
-    let client = Client::builder().timeout(ANSWER).user_agent(agent).build();
-    let mut silence = client.as_ref().err().map(|error| error.to_string());
-    for event in events {
-        let failure = match (&client, &silence) {
-            (Ok(client), None) => post(client, server, event).await.err(),
-            (_, reason) => Some(Failure::Silent(reason.clone().unwrap_or_default())),
-        };
-        match failure {
-            None => {}
-            Some(Failure::Refused(reason)) => unsent.add(reason),
-            Some(Failure::Silent(reason)) => {
-                silence = Some(reason.clone());
-                unsent.add(reason);
+        let end = Instant::now() + ANSWER;
+        let (mut sent, mut reason) = (0, None);
+        for _ in 0..self.events {
+            match self.outcomes.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(Ok(())) => sent += 1,
+                Ok(Err(failure)) => reason = reason.or(Some(failure)),
+                Err(RecvTimeoutError::Timeout) => reason = reason.or_else(|| Some(silence())),
+                Err(RecvTimeoutError::Disconnected) => {
+                    reason = reason.or(Some("its thread stopped at a fault".to_owned()))
+                }
             }
         }
+
+        match reason {
+            None => Ok(()),
+            Some(reason) => Err(format!("{}: {reason}", several((self.events - sent) as u64, "event"))),
+        }
     }
-    unsent
 }
 
-async fn post(client: &Client, server: &Server, event: String) -> Result<(), Failure> {
+fn silence() -> String {
+    format!("no answer within {} s", ANSWER.as_secs())
+}
+
+/// Posts an event. A redirection is an error: the event would be left out of the request that follows it.
+async fn post(server: &Server, event: String) -> Result<(), String> {
+    let agent = concat!("tidetable/", env!("CARGO_PKG_VERSION"));
+    let client =
+        Client::builder().timeout(ANSWER).redirect(Policy::none()).user_agent(agent).build().map_err(reason_of)?;
     let mut request = client.post(&server.url).header(CONTENT_TYPE, "application/json").body(event);
     if let Some(token) = &server.token {
         request = request.bearer_auth(token);
     }
     match request.send().await {
         Ok(answer) if answer.status().is_success() => Ok(()),
-        Ok(answer) => Err(Failure::Refused(format!("the answer is {}", answer.status()))),
-        Err(error) if error.is_timeout() => Err(Failure::Silent(format!("no answer within {} s", ANSWER.as_secs()))),
-        Err(error) => Err(Failure::Silent(reason_of(error))),
+        Ok(answer) => Err(format!("the answer is {}", answer.status())),
+        Err(error) if error.is_timeout() => Err(silence()),
+        Err(error) => Err(reason_of(error)),
     }
 }

@@ -30,7 +30,11 @@ pub(crate) fn send(project: &Project, hooks: &Hooks, is_well: bool) -> Result<()
     let url = value(project, setting).map_err(|error| error.to_string())?;
     let url = if is_well { url } else { failing(&url) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| error.to_string())?.block_on(ask(&url, hooks.timeout.min(LONGEST)))
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let sent = runtime.block_on(ask(&url, hooks.timeout.min(LONGEST)));
+    // A name that is still looked up is not waited for.
+    runtime.shutdown_background();
+    sent
 }
 
 /// Requests `url` until it succeeds, `limit` has passed, or all attempts are used.
