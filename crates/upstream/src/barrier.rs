@@ -31,6 +31,8 @@ pub(crate) enum Stopped {
     Properties,
     /// Projections and filters on their way down. All properties pass.
     Projections,
+    /// Filters on their way down, while a rule is applied. All properties pass.
+    Filters,
 }
 
 /// A node that passes the batches of its input on, without what is [`Stopped`].
@@ -47,7 +49,7 @@ impl BarrierExec {
         let nothing = EquivalenceProperties::new(input.schema());
         let properties = input.properties();
         let properties = match stopped {
-            Stopped::Projections => Arc::clone(properties),
+            Stopped::Projections | Stopped::Filters => Arc::clone(properties),
             Stopped::Order => Arc::new(PlanProperties::clone(properties).with_eq_properties(nothing)),
             Stopped::Properties => {
                 let partitions = properties.output_partitioning().partition_count();
@@ -56,6 +58,16 @@ impl BarrierExec {
             }
         };
         Arc::new(Self { input, stopped, properties })
+    }
+
+    /// The input of a barrier that stops filters only.
+    pub(crate) fn below_filters(&self) -> Option<&Plan> {
+        (self.stopped == Stopped::Filters).then_some(&self.input)
+    }
+
+    /// Whether what is known of the input is known here.
+    fn passes_properties(&self) -> bool {
+        matches!(self.stopped, Stopped::Projections | Stopped::Filters)
     }
 }
 
@@ -76,7 +88,7 @@ impl ExecutionPlan for BarrierExec {
 
     /// Not declared where orders stop, so that no sort is moved below, where constants would be left out of its order.
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![self.stopped == Stopped::Projections]
+        vec![self.passes_properties()]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -115,7 +127,7 @@ impl ExecutionPlan for BarrierExec {
 
     fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
         Ok(match inputs.first() {
-            Some(input) if self.stopped == Stopped::Projections => Arc::clone(input),
+            Some(input) if self.passes_properties() => Arc::clone(input),
             // Exact statistics of one value are a constant.
             Some(input) => Arc::new(Statistics::clone(input).to_inexact()),
             None => Arc::new(Statistics::new_unknown(&self.schema())),
@@ -147,7 +159,7 @@ impl ExecutionPlan for BarrierExec {
         _: &ConfigOptions,
     ) -> Result<FilterDescription> {
         let children = self.children();
-        if self.stopped == Stopped::Projections {
+        if self.passes_properties() {
             return Ok(FilterDescription::all_unsupported(&filters, &children));
         }
         FilterDescription::from_children(filters, &children)

@@ -19,6 +19,7 @@ mod preserved_order;
 mod property_barriers;
 mod rounded_decimals;
 pub mod rules;
+mod same_names;
 mod semantics;
 mod subqueries;
 
@@ -62,6 +63,7 @@ pub fn physical_rules() -> Vec<Rule> {
     limits::insert(&mut rules);
     preserved_order::insert(&mut rules);
     joins::yielding_joins::insert(&mut rules);
+    same_names::replace(&mut rules);
     bounded_filters::replace_physical(&mut rules);
     rules
 }

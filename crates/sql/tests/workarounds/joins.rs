@@ -52,6 +52,14 @@ async fn still_broken_keys_of_one_join_are_all_null_equal() {
     still_broken(&neighbours, &["1 | 1"], &["1 | 1", "NULL | 3", "NULL | 3"], keys);
 }
 
+#[tokio::test]
+async fn still_broken_filters_find_columns_by_their_names() {
+    let query = "WITH p(k, v) AS (VALUES (1, 1), (NULL, 2)), q(k) AS (VALUES (1), (NULL), (7)) \
+                 SELECT p.k, q.k FROM p RIGHT JOIN q ON p.k = q.k WHERE p.k = p.k ORDER BY 2";
+    let right = ["1 | 1"];
+    still_broken(&rows(&plain(), query).await, &["1 | 1", "NULL | 7"], &right, "crates/upstream/src/same_names.rs");
+}
+
 /// A scan of two columns `k` and `v` of one row.
 async fn one_row(context: &SessionContext, v: i64) -> Arc<dyn ExecutionPlan> {
     let frame = context.sql(&format!("SELECT * FROM (VALUES (1, {v})) AS t(k, v)")).await.unwrap();
