@@ -50,6 +50,7 @@ pub use crate::bucket_error::{BucketAddress, BucketError, BucketFault, describe_
 pub use client::{OpenedBucket, is_http, open_object_store};
 pub use discover::DiscoveredFiles;
 pub use packed::PackedContent;
+pub use pattern::literal_folders;
 pub use pull_list::{PULL_DIRECTORY, PULL_FORMAT, PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily};
 pub use secret::Secret;
 pub use transient::is_transient;

@@ -132,12 +132,29 @@ impl Pattern {
     }
 }
 
+/// The folders of a pattern before its first wildcard, or all of it without one.
+pub fn literal_folders(pattern: &str) -> &str {
+    let mut end = 0;
+    for part in pattern.split_inclusive('/') {
+        if !is_literal(part) {
+            break;
+        }
+        end += part.len();
+    }
+    &pattern[..end]
+}
+
+/// Whether a part of a pattern stands for itself.
+fn is_literal(part: &str) -> bool {
+    !part.contains(['*', '?', '[', '{', '\\'])
+}
+
 impl Part {
     fn of(text: &str, pattern: &str) -> Result<Self, SourceError> {
         if text == "**" {
             return Ok(Self::Folders);
         }
-        if !text.contains(['*', '?', '[', '{', '\\']) {
+        if is_literal(text) {
             return Ok(Self::Literal(text.to_owned()));
         }
         let (dots, underscores) = (begins_with(text, '.'), begins_with(text, '_'));
@@ -278,6 +295,20 @@ fn read_day<'a>(items: &[DayItem], mut text: &'a str, found: &mut Found) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn literal_folders_end_at_a_wildcard() {
+        for (pattern, literal) in [
+            ("in/*.csv", "in/"),
+            ("in/site=*/day-?.parquet", "in/"),
+            ("*.csv", ""),
+            ("/*.csv", "/"),
+            ("/srv/plant/readings.csv", "/srv/plant/readings.csv"),
+            ("raw/2024/{path.site}.csv", "raw/2024/"),
+        ] {
+            assert_eq!(literal_folders(pattern), literal, "{pattern}");
+        }
+    }
 
     #[test]
     fn days_are_read_back() {

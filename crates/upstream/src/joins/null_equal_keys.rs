@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::fmt::{self, Formatter};
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchemaRef, NullEquality, Result, internal_err};
 use datafusion::logical_expr::{Expr, Extension, Join, JoinType, LogicalPlan, UserDefinedLogicalNodeCore};
 use datafusion::optimizer::optimizer::ApplyOrder;
@@ -70,12 +70,12 @@ pub(super) fn without_null_equal(
     plan: LogicalPlan,
     apply: impl FnOnce(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
 ) -> Result<Transformed<LogicalPlan>> {
-    if !plan.exists(|node| Ok(matches!(node, LogicalPlan::Join(join) if is_null_equal(join))))? {
-        return apply(plan);
+    let hidden = plan.transform_up_with_subqueries(hide)?;
+    let applied = apply(hidden.data)?;
+    match hidden.transformed {
+        true => applied.transform_data(|plan| plan.transform_up_with_subqueries(show)),
+        false => Ok(applied),
     }
-
-    let hidden = plan.transform_up_with_subqueries(hide)?.data;
-    apply(hidden)?.transform_data(|plan| plan.transform_up_with_subqueries(show))
 }
 
 fn is_null_equal(join: &Join) -> bool {

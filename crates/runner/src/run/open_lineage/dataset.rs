@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 use tidetable_job::{Job, Project};
-use tidetable_source::Split;
+use tidetable_source::{Split, literal_folders};
 
 /// The namespace of files of this machine.
 const FILES: &str = "file";
@@ -24,10 +24,10 @@ impl Dataset {
     pub(super) fn of_files(project: &Project, pattern: &str) -> Self {
         match Split::of(pattern) {
             Ok(Split::Bucket { base, key }) => {
-                let fixed = fixed_part(key);
-                Self { namespace: base.to_owned(), name: if fixed.is_empty() { "/".to_owned() } else { fixed } }
+                let name = literal_folders(key).trim_end_matches('/');
+                Self { namespace: base.to_owned(), name: if name.is_empty() { "/" } else { name }.to_owned() }
             }
-            Ok(Split::Path(path)) => Self::of_path(&project.dir.join(fixed_part(path))),
+            Ok(Split::Path(path)) => Self::of_path(&project.dir.join(literal_folders(path))),
             Err(_) => Self::of_path(&project.dir.join(pattern)),
         }
     }
@@ -77,29 +77,14 @@ impl Dataset {
     }
 }
 
-/// The folders of a pattern before its first wildcard; all of it without one.
-fn fixed_part(pattern: &str) -> String {
-    let is_fixed = |part: &&str| !part.contains(['*', '?', '[', '{']);
-    let fixed = pattern.split('/').take_while(is_fixed).collect::<Vec<_>>().join("/");
-    if fixed.is_empty() && pattern.starts_with('/') { "/".to_owned() } else { fixed }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn patterns_are_named_by_what_is_fixed() {
-        for (pattern, fixed) in [
-            ("in/*.csv", "in"),
-            ("in/site=*/day-?.parquet", "in"),
-            ("*.csv", ""),
-            ("/*.csv", "/"),
-            ("/srv/plant/readings.csv", "/srv/plant/readings.csv"),
-            ("raw/2024/{path.site}.csv", "raw/2024"),
-        ] {
-            assert_eq!(fixed_part(pattern), fixed, "{pattern}");
+    fn a_place_has_one_name() {
+        for path in ["/srv/plant/raw", "/srv/plant/./in/../raw/", "/srv//plant/raw"] {
+            assert_eq!(Dataset::of_path(Path::new(path)).name, "/srv/plant/raw", "{path}");
         }
-        assert_eq!(Dataset::of_path(Path::new("/srv/plant/./in/../raw/")).name, "/srv/plant/raw");
     }
 }

@@ -13,7 +13,7 @@ use ulid::Ulid;
 
 use super::dataset::Dataset;
 
-const PRODUCER: &str = concat!("https://crates.io/crates/tidetable-cli/", env!("CARGO_PKG_VERSION"));
+const PRODUCER: &str = concat!("urn:tidetable:", env!("CARGO_PKG_VERSION"));
 const SCHEMA: &str = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent";
 /// States of inputs that a load read.
 const READ: [InputState; 4] = [InputState::New, InputState::Changed, InputState::Grown, InputState::ReadAgain];
