@@ -207,8 +207,12 @@ const TABLES: &str = "WITH o(id, x) AS (VALUES (1, 1), (2, 2), (3, NULL)), n(g, 
      a(k) AS (VALUES (1), (2)), c(j) AS (VALUES (1), (2), (3)), \
      l(x) AS (VALUES (1), (1), (1), (2)), r(x) AS (VALUES (1), (2), (2)), z(x) AS (VALUES (CAST('-0.0' AS DOUBLE)))";
 
-const FORMS: [(&str, &[&str]); 38] = [
+const FORMS: [(&str, &[&str]); 39] = [
     ("SELECT id FROM o WHERE (SELECT min(n.x) FROM n WHERE o.id > 100) = o.x", &[]),
+    (
+        "SELECT id FROM o WHERE id IN (SELECT n.x FROM (SELECT CAST(x AS SMALLINT) AS x FROM n) AS n WHERE n.x = o.x)",
+        &["1"],
+    ),
     (
         "SELECT p.k, q.k FROM (VALUES (1, 1), (NULL, 2)) AS p(k, v) RIGHT JOIN (VALUES (1), (NULL), (7)) AS q(k) ON p.k = q.k \
          WHERE p.k = p.k",

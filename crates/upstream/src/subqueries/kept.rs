@@ -93,7 +93,14 @@ fn names_tell_columns(plan: &LogicalPlan) -> bool {
 
     let columns: HashSet<Column> = plan.schema().columns().into_iter().chain(filtered.iter().cloned()).collect();
     let has_other = |own: &Column| columns.iter().any(|column| column.name == own.name && column != own);
-    looked.is_ok() && !filtered.iter().any(has_other)
+    looked.is_ok() && !filtered.iter().any(|own| has_other(own) || computes(plan, own))
+}
+
+/// Whether a result of `plan` has the name of a column and is another value, as a cast of it is.
+fn computes(plan: &LogicalPlan, column: &Column) -> bool {
+    let LogicalPlan::Projection(projection) = plan else { return false };
+    let named = projection.schema.maybe_index_of_column(column).and_then(|at| projection.expr.get(at));
+    named.is_some_and(|expr| !matches!(expr, Expr::Column(_)))
 }
 
 fn uses_only(plan: &LogicalPlan, rows: &DFSchema) -> bool {
