@@ -33,6 +33,16 @@ pub(super) fn notes(said: &Value) -> String {
     said["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
 }
 
+/// Proposes a job for a file and runs it. Returns what `new` prints, and the count, first and last of the column `time`.
+pub fn times(project: &Project, job: &str, time: &str, text: String) -> (Value, String) {
+    let file = format!("{job}.csv");
+    project.write(&file, text);
+    let (said, _) = proposed(project, job, &file, &[]);
+    let table = said["table"].as_str().unwrap();
+    let found = answer(project, &format!("SELECT count(*) AS a, min({time}) AS b, max({time}) AS c FROM {table}"));
+    (said, found)
+}
+
 #[test]
 fn times_as_they_are_written() {
     let project = Project::empty();

@@ -1,19 +1,7 @@
 //! `tidetable new`: which columns are the event time, the entity, and the rest of the key.
 
-use serde_json::Value;
-
-use super::readings::{answer, notes, proposed, rows};
+use super::readings::{notes, proposed, rows, times};
 use crate::harness::Project;
-
-/// Proposes a job for a file and runs it. Returns what `new` prints, and the count, first and last of its times.
-fn times(project: &Project, job: &str, time: &str, text: String) -> (Value, String) {
-    let file = format!("{job}.csv");
-    project.write(&file, text);
-    let (said, _) = proposed(project, job, &file, &[]);
-    let table = said["table"].as_str().unwrap();
-    let found = answer(project, &format!("SELECT count(*) AS a, min({time}) AS b, max({time}) AS c FROM {table}"));
-    (said, found)
-}
 
 #[test]
 fn a_time_that_all_rows_share_is_no_event_time() {

@@ -1,19 +1,7 @@
 //! `tidetable new`: times of which the file says only a part, or what could be a part of them.
 
-use serde_json::Value;
-
-use super::readings::{answer, notes, proposed, rows};
+use super::readings::{answer, notes, rows, times};
 use crate::harness::Project;
-
-/// Proposes a job for a file and runs it. Returns what `new` prints, and the count, first and last of the column `time`.
-fn times(project: &Project, job: &str, time: &str, text: String) -> (Value, String) {
-    let file = format!("{job}.csv");
-    project.write(&file, text);
-    let (said, _) = proposed(project, job, &file, &[]);
-    let table = said["table"].as_str().unwrap();
-    let found = answer(project, &format!("SELECT count(*) AS a, min({time}) AS b, max({time}) AS c FROM {table}"));
-    (said, found)
-}
 
 #[test]
 fn durations_are_no_times_of_day() {
