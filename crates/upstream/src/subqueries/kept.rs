@@ -99,8 +99,8 @@ fn names_tell_columns(plan: &LogicalPlan) -> bool {
 /// Whether a result of `plan` has the name of a column and is another value, as a cast of it is.
 fn computes(plan: &LogicalPlan, column: &Column) -> bool {
     let LogicalPlan::Projection(projection) = plan else { return false };
-    let named = projection.schema.maybe_index_of_column(column).and_then(|at| projection.expr.get(at));
-    named.is_some_and(|expr| !matches!(expr, Expr::Column(_)))
+    let name = column.flat_name();
+    projection.expr.iter().any(|expr| !matches!(expr, Expr::Column(_)) && expr.schema_name().to_string() == name)
 }
 
 fn uses_only(plan: &LogicalPlan, rows: &DFSchema) -> bool {
