@@ -62,6 +62,7 @@ pub fn register(builder: SessionStateBuilder) -> SessionStateBuilder {
     planners.insert(0, Arc::new(map_get::MapAccess));
     planners.insert(0, Arc::new(times::date_part::Extract));
     planners.insert(0, Arc::new(times::interval_products::IntervalProducts));
+    planners.insert(0, Arc::new(times::date_intervals::DateIntervals));
 
     let functions: [Arc<ScalarUDF>; 19] = [
         BytesFunction::ToInt64.function(),

@@ -1,6 +1,7 @@
 //! Parses text as times, in more forms than DataFusion.
 
 pub(crate) mod date_bin;
+pub(crate) mod date_intervals;
 pub(crate) mod date_part;
 pub(crate) mod date_trunc;
 pub(crate) mod gapfill;

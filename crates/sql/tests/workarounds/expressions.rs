@@ -82,6 +82,13 @@ async fn still_broken_integers_wrap_around() {
 }
 
 #[tokio::test]
+async fn still_broken_dates_lose_the_hours_of_intervals() {
+    let query = "SELECT CAST(column1 + INTERVAL '5 hours' AS VARCHAR) FROM (VALUES (DATE '2024-01-01'))";
+    let remove = "crates/functions/src/times/date_intervals.rs";
+    still_broken(&rows(&plain(), query).await, &["2024-01-01"], &["2024-01-01T05:00:00"], remove);
+}
+
+#[tokio::test]
 async fn still_broken_correlations_of_groups_lose_digits() {
     let values = "(VALUES (1, 1000000000.0), (1, 1000000007.0), (1, 1000000015.0)) AS t(g, x)";
     let query = format!("SELECT CAST(round(corr(x, x), 6) AS VARCHAR) FROM {values} GROUP BY g");
