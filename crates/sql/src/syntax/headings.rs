@@ -1,21 +1,24 @@
 //! Names of the columns of a result as the query wrote them: `sum(kwh)` where DataFusion has `sum(SENSOR.kwh)`, and `1`
 //! where it has `Int64(1)`. Exports keep DataFusion's names, which their files have had from the start.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
 use datafusion::common::Column;
 use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
 use datafusion::prelude::DataFrame;
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{self, Select, SelectItem, SetExpr};
+use datafusion::sql::sqlparser::ast::{self, Ident, Select, SelectItem, SetExpr, VisitMut, VisitorMut};
 
+use crate::syntax::rewrite::syntax::take;
 use crate::syntax::select_lists::SelectLists;
 
 /// The text of each item of the outermost select list that has no name of its own, and `None` for the others.
 pub(crate) type WrittenNames = Vec<Option<String>>;
 
-/// `frame` with the names of its columns as its query wrote them. A name that two columns would have stays.
+/// `frame` with the names of its columns as its query wrote them. Columns that are written alike are
+/// numbered; a name that a column with another text has stays.
 ///
 /// # Errors
 /// If the columns cannot be selected from it.
@@ -25,11 +28,21 @@ pub(crate) fn with_written_names(frame: DataFrame, written: &WrittenNames) -> Re
         return Ok(frame);
     }
 
-    let named = written.iter().zip(schema.fields()).map(|(text, field)| text.as_ref().unwrap_or(field.name()));
-    let names: Vec<String> = named.cloned().collect();
-    let distinct: HashSet<&String> = names.iter().collect();
-    let is_changed = names.iter().zip(schema.fields()).any(|(name, field)| name != field.name());
-    if !is_changed || distinct.len() != names.len() {
+    let mut uses: HashMap<&str, usize> = HashMap::new();
+    let mut names: Vec<String> = Vec::with_capacity(written.len());
+    for (text, field) in written.iter().zip(schema.fields()) {
+        let Some(text) = text.as_deref() else {
+            names.push(field.name().clone());
+            continue;
+        };
+        let before = uses.entry(text).or_default();
+        names.push(if *before == 0 { text.to_owned() } else { format!("{text}_{before}") });
+        *before += 1;
+    }
+    if names.iter().collect::<HashSet<_>>().len() != names.len() {
+        return Ok(frame);
+    }
+    if names.iter().zip(schema.fields()).all(|(name, field)| name == field.name()) {
         return Ok(frame);
     }
     let columns: Vec<Expr> = schema
@@ -71,6 +84,31 @@ fn outermost_select(statement: &Statement) -> Option<&Select> {
             SetExpr::SetOperation { left, .. } => body = left,
             _ => return None,
         }
+    }
+}
+
+/// Gives each column of `statement` that is an expression without a name its text: for lists in which DataFusion's names of two
+/// expressions are equal.
+pub(crate) fn name_all(statement: &mut ast::Statement) {
+    let _: ControlFlow<()> = statement.visit(&mut AllNames);
+}
+
+/// Names the columns of select lists that are expressions.
+struct AllNames;
+
+impl VisitorMut for AllNames {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        for item in &mut select.projection {
+            if let SelectItem::UnnamedExpr(expr) = item
+                && !matches!(expr, ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_))
+            {
+                let alias = Ident::with_quote('"', expr.to_string());
+                *item = SelectItem::ExprWithAlias { expr: take(expr), alias };
+            }
+        }
+        ControlFlow::Continue(())
     }
 }
 

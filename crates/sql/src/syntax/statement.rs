@@ -33,7 +33,7 @@ use crate::syntax::googlesql::unnest::Unnested;
 use crate::syntax::googlesql::values::GoogleValues;
 use crate::syntax::googlesql::{self, DUPLICATE_MARK, GoogleSql};
 use crate::syntax::grouping_sets::check_grouping_sets;
-use crate::syntax::headings::{WrittenNames, written_names};
+use crate::syntax::headings::{WrittenNames, name_all, written_names};
 use crate::syntax::inner_headings::with_inner_names;
 use crate::syntax::only_reads::check_reads;
 use crate::syntax::relations::check_relations;
@@ -195,21 +195,33 @@ pub(crate) async fn plan_named(
 fn is_of_columns(error: &DataFusionError) -> bool {
     match error.find_root() {
         DataFusionError::SchemaError(..) => true,
-        DataFusionError::Plan(said) => said.contains("ambiguous") || said.contains("unique expression names"),
+        DataFusionError::Plan(said) => said.contains("ambiguous") || has_equal_names(error),
         _ => false,
     }
+}
+
+/// Whether two columns of a select list have one name.
+fn has_equal_names(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::Plan(said) if said.contains("unique expression names"))
 }
 
 /// As [`plan`], for a parsed statement.
 ///
 /// # Errors
 /// If it is not a query, or not valid.
-pub(crate) async fn plan_statement(state: &SessionState, statement: Statement) -> Result<LogicalPlan> {
+pub(crate) async fn plan_statement(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
     check_reads(&statement)?;
     let only_queries = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     let plan = match plan_select_all(state, &statement).await {
         Some(plan) => plan,
-        None => state.statement_to_plan(statement).await?,
+        None => match state.statement_to_plan(statement.clone()).await {
+            // `2 = ANY(l)` and `array_has(l, 2)` are one expression, with one name.
+            Err(error) if has_equal_names(&error) => {
+                inner(&mut statement).map(name_all);
+                state.statement_to_plan(statement).await?
+            }
+            planned => planned?,
+        },
     };
     only_queries.verify_plan(&plan)?;
     Ok(plan)
