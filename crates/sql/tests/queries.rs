@@ -5,6 +5,7 @@
 mod duckdb;
 mod exact;
 mod googlesql;
+mod joins;
 mod long;
 mod nulls;
 mod pass;

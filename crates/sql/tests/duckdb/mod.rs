@@ -19,6 +19,11 @@ pub fn python_with(modules: &str) -> Option<OsString> {
 
 /// Runs `script`, a path below `tests`, with `input`, and shows what it says. It must find no difference.
 pub fn run_script(python: &OsString, script: &str, args: &[&str], input: String) {
+    eprintln!("{}", output_of(python, script, args, input));
+}
+
+/// What `script`, a path below `tests`, prints. It must succeed.
+pub fn output_of(python: &OsString, script: &str, args: &[&str], input: String) -> String {
     let mut asked = Command::new(python)
         .arg("-B")
         .arg(format!("{}/tests/{script}", env!("CARGO_MANIFEST_DIR")))
@@ -32,8 +37,8 @@ pub fn run_script(python: &OsString, script: &str, args: &[&str], input: String)
     let mut stdin = asked.stdin.take().unwrap();
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = asked.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     writer.join().unwrap().unwrap();
-    eprintln!("{said}");
+    said
 }
