@@ -133,9 +133,35 @@ pub(crate) fn length(micros: i64) -> String {
     whole.map_or(format!("{micros} µs"), |(unit, name)| format!("{} {name}", micros / unit))
 }
 
+/// How long something took, in its two largest units: `0.25 s`, `48 s`, `2 h 30 min`.
+pub(crate) fn duration(seconds: f64) -> String {
+    if seconds < 10.0 {
+        return format!("{seconds:.2} s");
+    }
+    let whole = seconds.round() as u64;
+    let units = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")];
+    let first = units.iter().position(|(unit, _)| whole >= *unit).unwrap_or(units.len() - 1);
+    let mut rest = whole;
+    let mut parts = Vec::new();
+    for (unit, name) in units.iter().skip(first).take(2) {
+        if rest >= *unit {
+            parts.push(format!("{} {name}", rest / unit));
+        }
+        rest %= unit;
+    }
+    parts.join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_have_two_units() {
+        assert_eq!([0.0, 0.254, 9.99, 48.4].map(duration), ["0.00 s", "0.25 s", "9.99 s", "48 s"]);
+        assert_eq!([59.6, 125.0, 9_000.0, 7_199.0].map(duration), ["1 min", "2 min 5 s", "2 h 30 min", "1 h 59 min"]);
+        assert_eq!([86_400.0, 90_061.0].map(duration), ["1 d", "1 d 1 h"]);
+    }
 
     #[test]
     fn lengths_have_whole_units() {

@@ -1,6 +1,6 @@
 //! Bars of runs, and lines of checks.
 
-use crate::figures::{decimals, grouped, measure, time};
+use crate::figures::{duration, grouped, measure, time};
 use crate::view::{CheckSeries, RunBar};
 
 /// Most runs drawn, the newest.
@@ -64,12 +64,7 @@ impl RunCharts {
     pub(super) fn of(runs: &[RunBar]) -> Self {
         let older = runs.len().saturating_sub(MOST_RUNS);
         let shown = &runs[older..];
-        let duration = RunChart::of(
-            "duration",
-            shown,
-            |run| run.seconds.unwrap_or(0.0),
-            |seconds| format!("{} s", short(seconds)),
-        );
+        let duration = RunChart::of("duration", shown, |run| run.seconds.unwrap_or(0.0), duration);
         let rows = RunChart::of("rows read", shown, |run| run.rows as f64, |rows| format!("{} rows", measure(rows)));
 
         Self {
@@ -80,10 +75,6 @@ impl RunCharts {
             older,
         }
     }
-}
-
-fn short(seconds: f64) -> String {
-    decimals(seconds, if seconds < 10.0 { 2 } else { 0 })
 }
 
 fn whole_seconds(micros: i64) -> i64 {
@@ -138,7 +129,7 @@ fn row(run: &RunBar) -> RunRow {
         began: time(whole_seconds(run.began)),
         outcome: run.outcome.clone(),
         class: class(run),
-        seconds: run.seconds.map_or("–".to_owned(), |seconds| format!("{} s", short(seconds))),
+        seconds: run.seconds.map_or("–".to_owned(), duration),
         rows: grouped(run.rows),
         rejected: grouped(run.rejected),
         published: grouped(run.published),
@@ -210,6 +201,18 @@ mod tests {
         assert_eq!(drawn, [(75.0, 25.0, "good"), (0.0, 100.0, "error"), (98.5, 1.5, "error")]);
         assert_eq!((charts.charts[0].most.as_str(), charts.rows[0].outcome.as_str()), ("8.00 s", "killed"));
         assert_eq!(RunCharts::of(&[]).rows.len(), 0);
+    }
+
+    #[test]
+    fn few_runs_have_their_values_above_them() {
+        let run = RunBar { seconds: Some(9_000.0), rows: 1_234_567, rejected: 12_000, ..RunBar::default() };
+        let few = RunCharts::of(&vec![run.clone(); LABELLED]);
+        let values: Vec<&str> = few.charts.iter().map(|chart| chart.bars[0].value.as_str()).collect();
+        assert_eq!((values, few.charts[1].most.as_str()), (vec!["2 h 30 min", "1,234,567"], "1,234,567 rows"));
+        assert_eq!((few.rows[0].rows.as_str(), few.rows[0].rejected.as_str()), ("1,234,567", "12,000"));
+        assert!(few.charts.iter().all(|chart| chart.with_values));
+        let many = RunCharts::of(&vec![run; LABELLED + 1]);
+        assert!(many.charts.iter().all(|chart| !chart.with_values && chart.bars.len() == LABELLED + 1));
     }
 
     #[test]
