@@ -187,6 +187,12 @@ pub enum BigtableError {
         column: String,
         reason: String,
     },
+    /// A pull lost cells: its files are not taken.
+    #[error(
+        "{read} cells were read, of which {written} were written and {rejected} rejected: the pull before stays. Please report \
+         this"
+    )]
+    Unconserved { read: u64, written: u64, rejected: u64 },
     /// A file of a pull.
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },

@@ -77,6 +77,8 @@ impl Decoder {
 pub struct Decoded {
     /// The records of rows that were decoded, in key order.
     pub batches: Vec<RecordBatch>,
+    /// Cells that these records hold.
+    pub cells: u64,
     /// What could not be decoded, at most once for each row.
     pub undecoded: Vec<Undecoded>,
 }
@@ -286,7 +288,7 @@ impl Pull {
             .build();
         let mut writer = ArrowWriter::try_new(file, Arc::clone(self.decoder.schema()), Some(properties))?;
 
-        let (mut counts, mut rejected) = (PullCounts::default(), Vec::new());
+        let (mut counts, mut written, mut rejected) = (PullCounts::default(), 0, Vec::new());
         while let Some(rows) = stream.blocking_recv() {
             if let Some(stopped) = self.stop.asked() {
                 return Err(BigtableError::Stopped { signal: stopped.0 });
@@ -295,6 +297,7 @@ impl Pull {
             counts.rows += rows.len() as u64;
             counts.cells += rows.iter().map(|row| row.cells.len() as u64).sum::<u64>();
             let decoded = self.decoder.decode(&rows)?;
+            written += decoded.cells;
             for batch in &decoded.batches {
                 counts.records += batch.num_rows() as u64;
                 writer.write(batch)?;
@@ -310,6 +313,9 @@ impl Pull {
             }
         }
 
+        if written != counts.cells_written() {
+            return Err(BigtableError::Unconserved { read: counts.cells, written, rejected: counts.cells_rejected });
+        }
         let synced = writer.into_inner()?.sync_all();
         synced.map_err(|source| BigtableError::File { path: path.to_owned(), source })?;
         Ok((counts, rejected))

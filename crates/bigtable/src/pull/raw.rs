@@ -88,7 +88,7 @@ impl RawDecoder {
         let mut times = TimestampMicrosecondBuilder::new();
         let mut values: Vec<Values> = self.families.iter().map(Values::of).collect();
 
-        let mut undecoded = Vec::new();
+        let (mut written, mut undecoded) = (0, Vec::new());
         for row in rows {
             let key = hex::encode(&row.key);
             let mut rejected: Option<Undecoded> = None;
@@ -98,6 +98,7 @@ impl RawDecoder {
                         keys.append_value(&key);
                         qualifiers.append_value(hex::encode(&cell.qualifier));
                         times.append_value(cell.timestamp);
+                        written += 1;
                         for (family, values) in values.iter_mut().enumerate() {
                             values.append((family == at).then_some(&cell.value));
                         }
@@ -115,7 +116,7 @@ impl RawDecoder {
         let mut columns: Vec<ArrayRef> = vec![Arc::new(keys.finish()), Arc::new(qualifiers.finish()), Arc::new(times)];
         columns.extend(values.into_iter().map(Values::finish));
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
-        Ok(Decoded { batches: vec![batch], undecoded })
+        Ok(Decoded { batches: vec![batch], cells: written, undecoded })
     }
 
     /// The place of the family of a cell, or why the cell cannot be written.
@@ -189,7 +190,7 @@ mod tests {
         let batch = decoded.batches.first().unwrap();
         assert_eq!((batch.num_rows(), batch.num_columns()), (4, 6));
         let left_out: Vec<u64> = decoded.undecoded.iter().map(|row| row.cells).collect();
-        assert_eq!(left_out, [2, 1]);
+        assert_eq!((decoded.cells, left_out), (4, vec![2, 1]));
         assert_eq!(batch.column(0).as_string::<i32>().value(0), "016b");
         let values = batch.column_by_name("value_a_b").unwrap().as_string::<i32>();
         assert_eq!((values.value(0), values.is_null(1)), ("00", true));

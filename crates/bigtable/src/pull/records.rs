@@ -57,7 +57,7 @@ impl RecordDecoder {
     /// # Errors
     /// Of Arrow.
     pub fn decode(&self, rows: &[Row]) -> Result<Decoded> {
-        let mut out = Decoded { batches: Vec::new(), undecoded: Vec::new() };
+        let mut out = Decoded { batches: Vec::new(), cells: 0, undecoded: Vec::new() };
         self.decode_into(rows, &mut out)?;
         Ok(out)
     }
@@ -126,6 +126,8 @@ impl RecordDecoder {
                 let reason = format!("the sums of family {family} are not those of its records");
                 out.undecoded.push(Undecoded::of(row, reason));
                 kept.get_mut(records).into_iter().flatten().for_each(|kept| *kept = false);
+            } else {
+                out.cells += row.cells.len() as u64;
             }
         }
 
