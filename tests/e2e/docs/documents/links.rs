@@ -119,6 +119,16 @@ fn what_an_operator_needs_stands_before_layouts() {
 }
 
 #[test]
+fn guides_warn_where_rows_would_count_twice_or_go() {
+    for (page, warning) in [
+        ("delta", "their rows count twice until `clean` has removed them"),
+        ("bigtable", "an exception to the rule that [an input that is gone keeps its cells](inputs.md)"),
+    ] {
+        assert!(read(&format!("docs/guide/{page}.md")).contains(warning), "{page}: {warning}");
+    }
+}
+
+#[test]
 fn documentation_lists_every_page() {
     let (contents, register) = (read("docs/README.md"), read("docs/datafusion-workarounds.md"));
     for page in markdown_files() {
