@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::error::Result as PlanResult;
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
+use datafusion::physical_plan::stream::{RecordBatchReceiverStreamBuilder, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 
@@ -50,5 +50,11 @@ fn in_task(
         true => builder.spawn(tokio::task::unconstrained(work)),
         false => builder.spawn(work),
     }
-    builder.build()
+
+    // Batches may be there as fast as they are read: whoever also waits for an interrupt is to see it in between.
+    let rows = builder.build().then(|batch| async {
+        tokio::task::yield_now().await;
+        batch
+    });
+    Box::pin(RecordBatchStreamAdapter::new(plan.schema(), rows))
 }

@@ -27,7 +27,6 @@ use crate::output::{
     BatchWriter, Destination, FILES_OF_SQL, HintStyle, OutputFormat, ROW_FILE_EXTENSIONS, ResultRows, Screen,
     format_from_extension,
 };
-use crate::signals::Interrupt;
 
 /// Runs statements one by one. Each sees the current state of the store.
 #[derive(Clone)]
@@ -255,12 +254,11 @@ impl StatementRunner<'_> {
         watch: &mut MemoryWatch,
         work: impl Future<Output = Result<T, CliError>>,
     ) -> Result<T, CliError> {
-        let mut interrupt = Interrupt::watch()?;
         self.runtime.block_on(async {
             tokio::select! {
                 done = work => done,
                 exceeded = watch.exceeded() => Err(exceeded),
-                () = interrupt.received() => Err(CliError::Cancelled),
+                _ = tokio::signal::ctrl_c() => Err(CliError::Cancelled),
             }
         })
     }
