@@ -107,6 +107,11 @@ async fn joins_equal_those_of_duckdb() {
             }
         }
     }
-    assert!(wrong.is_empty(), "{} of {queries} are wrong or refused:\n{}", wrong.len(), wrong[..wrong.len().min(5)].join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {queries} are wrong or refused:\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(5)].join("\n")
+    );
     assert_eq!(right, queries);
 }

@@ -207,7 +207,12 @@ const TABLES: &str = "WITH o(id, x) AS (VALUES (1, 1), (2, 2), (3, NULL)), n(g, 
      a(k) AS (VALUES (1), (2)), c(j) AS (VALUES (1), (2), (3)), \
      l(x) AS (VALUES (1), (1), (1), (2)), r(x) AS (VALUES (1), (2), (2)), z(x) AS (VALUES (CAST('-0.0' AS DOUBLE)))";
 
-const FORMS: [(&str, &[&str]); 39] = [
+const FORMS: [(&str, &[&str]); 41] = [
+    ("SELECT id FROM o WHERE EXISTS (SELECT 1 FROM a WHERE k < o.x AND k < ALL (SELECT min(j) + 1 FROM c))", &["2"]),
+    (
+        "SELECT id FROM o WHERE id IN (SELECT r.j FROM c AS r WHERE r.j >= o.x AND r.j > ALL (SELECT min(k) FROM a))",
+        &["2"],
+    ),
     ("SELECT id FROM o WHERE (SELECT min(n.x) FROM n WHERE o.id > 100) = o.x", &[]),
     (
         "SELECT id FROM o WHERE id IN (SELECT n.x FROM (SELECT CAST(x AS SMALLINT) AS x FROM n) AS n WHERE n.x = o.x)",

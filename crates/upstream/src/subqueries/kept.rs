@@ -135,11 +135,17 @@ fn pulls_up(plan: &LogicalPlan, is_fit: fn(&Expr, &DFSchema) -> bool) -> bool {
         LogicalPlan::Join(join) => {
             join.join_type == JoinType::Inner
                 && !own_outer_references(plan)
-                && pulls_up(&join.left, is_fit)
-                && pulls_up(&join.right, is_fit)
+                && [&join.left, &join.right].iter().all(|side| pulls_up(side, is_fit) && !is_grouped_apart(side))
         }
         _ => false,
     }
+}
+
+/// Whether a side of a join without outer values has an aggregate. DataFusion takes it for one over the rows that the conditions of
+/// the other side filter.
+fn is_grouped_apart(side: &LogicalPlan) -> bool {
+    let has_aggregate = || side.exists(|plan| Ok(matches!(plan, LogicalPlan::Aggregate(_))));
+    outer_references(side) == 0 && has_aggregate().unwrap_or(true)
 }
 
 /// Whether a condition is one that DataFusion moves as it is. It drops a comparison of a value with itself, which is null
