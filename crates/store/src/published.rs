@@ -101,6 +101,14 @@ pub struct MadeFrom {
     /// For a part without rows, the directory that it would have, its name in SQL.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub folder: String,
+    /// For a part that was never published, whether the tables had no records of its time: a gap, and no answer without rows.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_gap: bool,
+}
+
+/// Whether a flag is not written.
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A published part: where its files are, and what they were made from.

@@ -107,6 +107,19 @@ fn status_reports_ages_gaps_and_killed_runs() {
 }
 
 #[test]
+fn a_local_day_between_windows_of_its_neighbours_is_a_gap() {
+    let job = JOB.replace("in/{day:%Y-%m-%d}*.csv", "in/*.csv").replace("from T order", "from T where kwh > 0 order");
+    let project = Project::new("j", &format!("timezone = \"Europe/Berlin\"\n{job}"));
+    // Days begin at 23:00 UTC: the third is touched by the windows of both neighbours. The second has a row, and no answer.
+    let rows = [("2019-12-31T23", 1), ("2020-01-02T10", 0), ("2020-01-03T23", 1), ("2020-01-04T20", 1)];
+    let rows: String = rows.iter().map(|(hour, kwh)| format!("1,{hour}:30:00Z,{kwh}\n")).collect();
+    project.write("in/a.csv", format!("meter,ts,kwh\n{rows}"));
+    run(&project, &[]);
+    let found = status(&project, &[]);
+    assert_eq!(found["gaps"], json!([{ "of": "E", "days": ["2020-01-03"] }]), "{found}");
+}
+
+#[test]
 fn status_reports_failed_days_until_they_are_published() {
     let project = project();
     project.write(

@@ -99,7 +99,7 @@ impl PublishRequest<'_> {
     /// What the part is made from.
     pub(crate) fn made_from(&self) -> MadeFrom {
         let folder = self.folder.to_owned();
-        MadeFrom { query: self.query.to_owned(), sources: self.sources.clone(), folder }
+        MadeFrom { query: self.query.to_owned(), sources: self.sources.clone(), folder, is_gap: false }
     }
 
     /// The same part without rows.

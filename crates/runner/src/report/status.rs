@@ -230,7 +230,10 @@ impl Collection<'_> {
                 let tables = cataloged.map(|(export, catalog)| (export.name.clone(), catalog.table(&export.name)));
                 known.cataloged = tables.collect();
             } else {
-                let problem = format!("the job file of {name} has mistakes: days are taken for those of UTC");
+                let problem = format!(
+                    "the job file of {name} has mistakes, which `tidetable check {name}` names: no run of it begins, and days are \
+                     taken for those of UTC"
+                );
                 self.problems.push(problem);
             }
         }
@@ -486,7 +489,7 @@ fn days_of(days: BTreeMap<String, BTreeSet<String>>) -> Vec<DaysOf> {
 struct OfTime<'a> {
     name: &'a str,
     there: BTreeSet<Period>,
-    /// Periods known to be empty.
+    /// Periods whose query gave no rows of the records that there are.
     empty: BTreeSet<Period>,
 }
 
@@ -513,7 +516,7 @@ impl OfTime<'_> {
 
 fn of_list(list: &Published) -> OfTime<'_> {
     let there = list.parts.keys().filter_map(|label| period_of(label)).collect();
-    let empty = list.empty.keys().filter_map(|label| period_of(label)).collect();
+    let empty = list.empty.iter().filter(|(_, made)| !made.is_gap).filter_map(|(label, _)| period_of(label)).collect();
     OfTime { name: &list.name, there, empty }
 }
 

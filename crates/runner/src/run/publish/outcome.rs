@@ -87,7 +87,12 @@ pub(crate) fn event_of(record: &ExportRecord) -> Event {
 
 /// The versions and query that a part is made from.
 pub(crate) fn made_from(compared: &ComparedExport<'_>, part: &StalePart) -> MadeFrom {
-    MadeFrom { query: compared.query.clone(), sources: part.sources.clone(), folder: part.folder.clone() }
+    MadeFrom {
+        query: compared.query.clone(),
+        sources: part.sources.clone(),
+        folder: part.folder.clone(),
+        is_gap: part.is_empty && part.previous.is_none(),
+    }
 }
 
 /// A part without records that was never published; it is listed so that it is not compared again.
