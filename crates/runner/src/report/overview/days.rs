@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use tidetable_job::Per;
-use tidetable_record::{Failures, Outcome, PartState, RunRecord};
+use tidetable_record::{ExportRecord, Failures, Outcome, PartState, RunRecord};
 use tidetable_store::Version;
 use tidetable_store::published::Published;
 
@@ -156,6 +156,11 @@ fn sealed(runs: &[RunRecord]) -> BTreeSet<(&str, &str)> {
     last.into_iter().filter(|(_, state)| *state == PartState::Sealed).map(|(part, _)| part).collect()
 }
 
+/// What a run did about a part.
+fn attempt<'a>(run: &'a RunRecord, export: &str, label: &str) -> Option<&'a ExportRecord> {
+    run.exports.iter().find(|part| part.export == export && part.label == label)
+}
+
 /// Whether a run that came after the end of the part, and could have published it, did not. The job may have had no such
 /// export then: runs before the first that names it count only if they failed, and only for parts that ended after the job
 /// first ran. Older ones are caught up on.
@@ -163,11 +168,13 @@ fn is_late(tz: Tz, runs: &[RunRecord], export: &str, label: &str) -> bool {
     let Some(period) = period_of(label) else { return false };
     let end = period.bounds(tz).end;
     let has = |run: &&RunRecord| run.exports.iter().any(|part| part.export == export);
-    let is_first = |run: &&RunRecord| {
-        let is_it = |part: &&tidetable_record::ExportRecord| part.export == export && part.label == label;
-        run.exports.iter().filter(is_it).any(|part| part.state == PartState::Published)
-    };
-    let Some(first) = runs.iter().position(|run| is_first(&run)) else { return false };
+    let is_first = |run: &RunRecord| attempt(run, export, label).is_some_and(|part| part.state == PartState::Published);
+    let Some(first) = runs.iter().position(is_first) else { return false };
+    let known = runs.iter().find_map(|run| attempt(run, export, label));
+    if known.is_some_and(|part| part.reason.ends_with(" changed")) {
+        // It was published before: `clean` has removed the record of that run.
+        return false;
+    }
     let named = runs.iter().position(|run| has(&run)).unwrap_or(first);
     let is_caught_up = runs.first().is_none_or(|run| run.now >= end);
     let failed = |run: &RunRecord| !is_caught_up && !matches!(run.outcome, Outcome::Ok | Outcome::Running);
@@ -211,6 +218,10 @@ mod tests {
         let again = run(9 * DAY, Outcome::Ok, &published);
         assert!(!late(&[run(2 * DAY, Outcome::Ok, &published), again]), "published again is not late");
         assert!(!late(&[before]), "never published by a known run");
+        let after = run(2 * DAY, Outcome::Ok, &[("1970-01-01", PartState::Published)]);
+        let mut corrected = run(3 * DAY, Outcome::Ok, &published);
+        corrected.exports[0].reason = "T changed".to_owned();
+        assert!(!late(&[after, corrected]), "published before by a run that is not known any more");
     }
 
     #[test]
