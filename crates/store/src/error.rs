@@ -253,7 +253,7 @@ fn remedy(path: &str) -> String {
     let table = table_and_sst(path).map_or("TABLE", |(table, _)| table);
     format!(
         "restore it from a backup, or take it out with `tidetable repair {table} --yes` and run the job, which rebuilds \
-         its window"
+         its window from the inputs, if they are still there"
     )
 }
 

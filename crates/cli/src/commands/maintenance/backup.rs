@@ -132,7 +132,8 @@ pub fn restore(global: &Global, args: &Restore) -> Result<(), CliError> {
     if let Some(taken) = time(restored.backup.taken) {
         let text = format!(
             "note: the next runs load again what came after {taken}, as far as the inputs are still there; rows of inputs that were loaded since \
-             and are gone are missing: put those files back first"
+             and are gone are missing: put those files back first. Deletes, and inputs left out by --without, since then are undone: \
+             repeat them before the next run"
         );
         print_message(global, &text);
     }
