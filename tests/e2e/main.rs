@@ -39,6 +39,7 @@ mod load {
 mod export {
     mod changed_exports;
     mod checked_jobs;
+    mod former;
     mod parts;
     mod republishing;
     pub mod sample_bytes;

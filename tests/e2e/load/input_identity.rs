@@ -113,7 +113,7 @@ fn excluded_input_is_removed_from_all_windows() {
     project.ok(&["run", "j"]);
     rename(&project, "in/a.csv", "a.csv");
     let told = project.messages(&["run", "j", "--without", "in/a.csv"]);
-    assert!(told.contains("in/a.csv is gone: its rows are removed for good"), "{told}");
+    assert!(told.contains("in/a.csv is gone: the run removes its rows for good"), "{told}");
     assert_eq!(contents(&project), "y#01=1");
     rename(&project, "a.csv", "in/new.csv");
     project.ok(&["run", "j"]);

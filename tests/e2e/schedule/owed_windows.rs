@@ -132,7 +132,7 @@ fn rows_are_conserved_and_settled_when_the_file_is_back() {
     let record = ran(&project, 0, &[]);
     assert_eq!(counts.map(|of| count(&record, of)), [0, 0, 0, 0, 0, 2], "{record}");
     assert_eq!(record["loads"][0]["rebuilt"], json!(["2020-01-01"]), "{record}");
-    assert_eq!(record["notes"], json!(["T: 2 rows that were owed are loaded"]), "{record}");
+    assert_eq!(record["notes"], json!(["T: 2 rows that were owed are read"]), "{record}");
     assert_eq!(contents(&project), "w#01=4 x#01=5 y#01=9 y#02=7");
     assert_eq!(owed(&project), json!([]));
     // The row that was rejected is known by the run that read it.

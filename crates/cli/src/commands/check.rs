@@ -13,7 +13,7 @@ use tidetable_runner::record::{CheckRecord, Severity};
 use tidetable_runner::report::{BucketCheck, SKEW, check_bucket};
 use tidetable_runner::run::{
     DataChecks, check_columns, check_data, check_owner, check_queries, check_stores, probe_params, tables_read,
-    type_notes,
+    type_notes, undeclared,
 };
 use tidetable_runner::{ReadableTables, RunError, UlidIds, open_store, runtime};
 use tidetable_sql::check_query;
@@ -258,6 +258,9 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
     }
     for (export, finding) in first {
         rows.push(row!["warning", export, finding]);
+    }
+    for table in undeclared(&job, &store)? {
+        rows.push(row!["warning", table, "made by this job, which no longer declares it: no run adds to it"]);
     }
     rows.write(global.output, &mut out)?;
     if global.output == Output::Table {

@@ -81,7 +81,7 @@ pub enum RunError {
     #[error(
         "{rejected} of {read} {what} of source {source_name} were rejected, more than max_rejected = {limit} allows; \
          nothing was committed. First: {first}. `tidetable rejects {job}` shows the rows and reasons ({log}): fix the source or its columns, \
-         or raise the limit"
+         or let more pass by `max_rejected` or `rejected_floor` of the source"
     )]
     TooManyRejected {
         /// The source.
@@ -152,6 +152,19 @@ pub enum RunError {
         name: String,
         /// The job it belongs to.
         owner: String,
+    },
+    /// A directory that an export has which the job declared before.
+    #[error(
+        "{folder} was published by the export {former}, which the job no longer declares; give {export} a `name` that makes other \
+         directories, or its old name {former} back to the export"
+    )]
+    ExportFormer {
+        /// The export of the job file.
+        export: String,
+        /// The directory.
+        folder: String,
+        /// The export that published the directory.
+        former: String,
     },
     /// A name that exports or tables of two jobs could both have.
     #[error(
@@ -603,6 +616,7 @@ impl RunError {
             | Self::NotMade { .. }
             | Self::Store(StoreError::LayoutChanged { .. } | StoreError::OwnedByOtherJob { .. })
             | Self::ExportOwned { .. }
+            | Self::ExportFormer { .. }
             | Self::NotByPeriod { .. }
             | Self::NameConflict { .. }
             | Self::PushToSource { .. }

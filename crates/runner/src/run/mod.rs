@@ -45,7 +45,7 @@ pub use crate::secrets::{check_stores, source_storage};
 pub use crate::units::params::probe_params;
 pub use check_data::{DataChecks, check_data};
 pub use publish::{check_columns, sealed_before, tables_read, type_notes};
-pub use stages::owner::check_owner;
+pub use stages::owner::{check_owner, undeclared};
 pub use stages::without::{check_without_of_all, input_names, without_of_job};
 
 use crate::backup::refuse_half_restored;

@@ -16,7 +16,7 @@ use crate::fault::error::RunError;
 use crate::run::damage::damage_in;
 use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::decide::{ExportInputs, PartDecision, SourcePeriod};
-use crate::run::publish::stage::{Others, PublishStage};
+use crate::run::publish::stage::{ExportOwner, Others, PublishStage};
 
 /// An export compared with its tables.
 pub(crate) struct ComparedExport<'a> {
@@ -29,7 +29,6 @@ pub(crate) struct ComparedExport<'a> {
     pub(crate) published: Published,
     /// Fingerprint of the query and its settings.
     pub(crate) query: String,
-    pub(crate) others: Arc<Others>,
     /// The parts to publish or withdraw.
     pub(crate) parts: Vec<StalePart>,
     /// Parts without records that were never published.
@@ -119,6 +118,16 @@ impl<'a> PublishStage<'a> {
                 Err(error) => return Err(query_error(error)),
             };
         }
+        for part in &parts {
+            match others.get(&part.folder) {
+                Some(owner) if owner.job != self.job.name => return Err(owned(export, &part.folder, &owner.job)),
+                Some(owner) => {
+                    let (export, folder) = (export.name.clone(), part.folder.clone());
+                    return Err(RunError::ExportFormer { export, folder, former: owner.export.clone() });
+                }
+                None => {}
+            }
+        }
         let empty: Vec<StalePart> = parts.extract_if(.., |part| part.is_empty && part.previous.is_none()).collect();
         gone.extend(empty.iter().map(|part| part.label.clone()));
         for part in &mut parts {
@@ -128,8 +137,16 @@ impl<'a> PublishStage<'a> {
                 "its file is not as published".clone_into(&mut part.reason);
             }
         }
+        let mut notes = audit.notes;
+        let former = snapshots.iter().filter(|snapshot| self.is_undeclared(snapshot));
+        notes.extend(former.map(|snapshot| {
+            let (job, table) = (&self.job.name, snapshot.table().name());
+            format!(
+                "warning: {} reads {table}, which job {job} made and no longer declares: no run adds to it",
+                export.name
+            )
+        }));
         let tables = tables.to_vec();
-        let notes = audit.notes;
         Ok(ComparedExport {
             export,
             session,
@@ -137,7 +154,6 @@ impl<'a> PublishStage<'a> {
             snapshots,
             published,
             query,
-            others,
             parts,
             empty,
             gone,
@@ -273,6 +289,11 @@ impl<'a> PublishStage<'a> {
         Ok(audit)
     }
 
+    /// Whether a table was made by this job, which no longer declares it.
+    fn is_undeclared(&self, snapshot: &Snapshot) -> bool {
+        snapshot.version().table.job == self.job.name && self.job.table(snapshot.table().name()).is_none()
+    }
+
     /// The list of an export of the job.
     pub(crate) fn published(&self, export: &Export) -> Result<Published, RunError> {
         Ok(Published::load(self.store.blobs().as_ref(), &export.name)?)
@@ -290,9 +311,11 @@ impl<'a> PublishStage<'a> {
         let is_other = |name: &str| self.job.export(name).is_none();
         let (lists, damaged) = Published::readable_of(self.store.blobs().as_ref(), is_other)?;
         damaged.iter().for_each(leave_out);
-        let others = lists.into_iter().filter(|list| list.job != self.job.name);
-        let folders =
-            others.flat_map(|list| list.parts.into_values().map(move |part| (part.folder, list.job.clone()))).collect();
+        let mut folders = Others::new();
+        for list in lists {
+            let owner = ExportOwner { job: list.job, export: list.name };
+            folders.extend(list.parts.into_values().map(|part| (part.folder, owner.clone())));
+        }
         Ok(Arc::clone(self.others.get_or_init(|| Arc::new(folders))))
     }
 }
@@ -310,6 +333,6 @@ fn paths(published: &Published) -> Vec<String> {
     published.parts.values().flat_map(ListedPart::paths).collect()
 }
 
-pub(super) fn owned(export: &Export, name: &str, owner: &str) -> RunError {
+fn owned(export: &Export, name: &str, owner: &str) -> RunError {
     RunError::ExportOwned { export: export.name.clone(), name: name.to_owned(), owner: owner.to_owned() }
 }

@@ -237,7 +237,7 @@ pub fn type_notes(export: &Export, schema: &Schema) -> Vec<String> {
 fn why(reason: &Reason) -> String {
     match reason {
         Reason::Missing => "missing".to_owned(),
-        Reason::QueryChanged => "query changed".to_owned(),
+        Reason::QueryChanged => "query or settings changed".to_owned(),
         Reason::SourceChanged { table } => format!("{table} changed"),
     }
 }

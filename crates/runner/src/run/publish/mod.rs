@@ -33,7 +33,7 @@ use crate::run::parts::{LostWindow, StalePart};
 use crate::run::retry::Retry;
 use crate::units::publish::PartContext;
 use catalog::ExportInCatalog;
-use compare::owned;
+
 pub(crate) use compare::{ComparedExport, ComparedExports};
 pub use decide::{check_columns, sealed_before, tables_read, type_notes};
 use outcome::{PartResult, as_empty, as_sealed, event_of, log_record, made_from, part_record};
@@ -86,11 +86,6 @@ impl PublishStage<'_> {
         (done, attempts): (&mut PublishDone, &mut Vec<AttemptRecord>),
     ) -> Result<(), RunError> {
         let ComparedExport { parts, empty, .. } = compared;
-        for part in parts {
-            if let Some(owner) = compared.others.get(&part.folder) {
-                return Err(owned(compared.export, &part.folder, owner));
-            }
-        }
         let log = match self.open_log(compared) {
             // What would be replaced could not be taken out of the log, and its readers would count both.
             Err(error) if is_of_log(&error) => {

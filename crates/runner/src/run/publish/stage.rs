@@ -11,8 +11,16 @@ use crate::options::run_options::RunOptions;
 use crate::units::tally::Tally;
 use crate::units::wire::JobReference;
 
-/// Directories that other jobs publish, each with its job.
-pub(crate) type Others = BTreeMap<String, String>;
+/// Directories of exports that this job does not declare, each with whose it is.
+pub(crate) type Others = BTreeMap<String, ExportOwner>;
+
+/// Whose a directory of a published part is.
+#[derive(Debug, Clone)]
+pub(crate) struct ExportOwner {
+    /// The job; that of the run, if it declared the export before.
+    pub(crate) job: String,
+    pub(crate) export: String,
+}
 
 /// Context of the publish stage.
 pub(crate) struct PublishStage<'a> {
@@ -28,6 +36,6 @@ pub(crate) struct PublishStage<'a> {
     pub(crate) reference: Option<&'a JobReference>,
     /// Who did how much.
     pub(crate) tally: &'a Tally,
-    /// What other jobs publish, read on first use.
+    /// What is published by other exports than those of the job, read on first use.
     pub(crate) others: OnceLock<Arc<Others>>,
 }

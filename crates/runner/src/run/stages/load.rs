@@ -634,6 +634,11 @@ impl Pending {
         self.edit.inputs.iter().filter(|input| !self.restated.contains(input))
     }
 
+    /// The least timestamp of the cells that it adds, microseconds since the epoch, without those at 0.
+    pub(crate) fn oldest(&self) -> Option<i64> {
+        self.edit.ssts.values().flatten().filter_map(|sst| sst.min_timestamp).min()
+    }
+
     /// Its record if it is not committed: what was read, and nothing written.
     pub(crate) fn uncommitted(&self) -> LoadRecord {
         let mut record = LoadRecord { rebuilt: Vec::new(), ssts: Vec::new(), ..self.record.clone() };

@@ -49,6 +49,19 @@ pub fn check_owner(project: &Project, job: &Job, store: &Store, runtime: &Handle
     Ok(())
 }
 
+/// The tables of `store` that `job` made and no longer declares. Tables that cannot be read are left out.
+///
+/// # Errors
+/// If the store cannot be listed.
+pub fn undeclared(job: &Job, store: &Store) -> Result<Vec<String>, RunError> {
+    let mut names = store.tables()?;
+    names.retain(|name| {
+        let latest = store.table(name).latest().ok().flatten();
+        latest.is_some_and(|version| version.table.job == job.name) && job.table(name).is_none()
+    });
+    Ok(names)
+}
+
 /// Whether `table` holds pulled cells, and a run lets it follow the table of Bigtable.
 fn follows_pull(
     project: &Project,

@@ -29,8 +29,9 @@ use crate::run::stages::load::{LoadStage, Pending, PlannedSource, idle_notes, pu
 use crate::run::stages::pulled;
 use crate::run::stages::unfinished::{Unfinished, is_being_written};
 use crate::run::stages::unread::{
-    folder_notes, former_inputs, future_note, hidden_versions_notes, lost_rows_notes, occur, replaced_before_notes,
-    replaced_notes, rowless_notes, split_groups_notes, unmatched_notes, unread_notes, withdrawn_note,
+    expired_notes, folder_notes, former_inputs, future_note, hidden_versions_notes, lost_rows_notes, occur,
+    replaced_before_notes, replaced_notes, rowless_notes, split_groups_notes, unmatched_notes, unread_notes,
+    withdrawn_note,
 };
 use crate::run::stages::value_notes::{epoch_notes, new_key_notes};
 use crate::units::compact::CarriedMerges;
@@ -136,6 +137,7 @@ impl Run<'_> {
         self.note_all(record, replaced_notes(self.job, &pending));
         self.note_all(record, replaced_before_notes(&pending));
         self.note_all(record, hidden_versions_notes(&pending));
+        self.note_all(record, expired_notes(self.job, &pending, self.options.now));
 
         let clock = Instant::now();
         record.loads = committed;
@@ -261,8 +263,8 @@ impl Run<'_> {
             self.note_all(record, overtaken_note(table, owed, &pending.overtaken));
             match stats.rows_settled {
                 0 => {}
-                1 => self.note(record, format!("{table}: 1 row that was owed is loaded")),
-                rows => self.note(record, format!("{table}: {rows} rows that were owed are loaded")),
+                1 => self.note(record, format!("{table}: 1 row that was owed is read")),
+                rows => self.note(record, format!("{table}: {rows} rows that were owed are read")),
             }
         }
     }
@@ -343,6 +345,7 @@ impl Run<'_> {
             (Ok(()), Ok(kept)) => {
                 self.note_all(record, split_groups_notes(table, &pending));
                 self.note_all(record, hidden_versions_notes(&pending));
+                self.note_all(record, expired_notes(self.job, &pending, self.options.now));
                 for mut load in pending {
                     load.record.rejected = kept.as_ref().map(|kept| kept.path.clone());
                     let done = load.commit(self.ids, self.options.now)?;
@@ -488,7 +491,7 @@ fn input_notes(
         let what = match state {
             InputState::SameContent => "have the same content as others: they are not loaded again",
             InputState::Renamed => "have other names than before: they are not loaded again",
-            InputState::LeftOut => "are left out: their rows are removed for good",
+            InputState::LeftOut => "are left out: the run removes their rows for good",
             InputState::Empty => {
                 "have no rows any more: their cells stay in the table; run with --without FILE to take the rows of one out"
             }
@@ -572,7 +575,7 @@ fn note(
         }
         (InputState::LeftOut, _) => {
             let except = owed.of_input(&input.path).map(|windows| format!(", except from window {windows}"));
-            Some(format!("{} is gone: its rows are removed for good{}", input.path, except.unwrap_or_default()))
+            Some(format!("{} is gone: the run removes its rows for good{}", input.path, except.unwrap_or_default()))
         }
         (InputState::Gone, _) => {
             let except = owed.lost_of(&input.path).map(|windows| format!(", except those lost with window {windows}"));

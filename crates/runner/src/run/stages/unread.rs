@@ -8,6 +8,7 @@ use tidetable_layout::Window;
 use tidetable_layout::time::{DAY, window_name};
 use tidetable_record::{InputState, LoadRecord};
 use tidetable_source::{ContentHash, Unread};
+use tidetable_store::GcRule;
 
 use crate::plan::ranges;
 use crate::run::stages::load::{Pending, PlannedSource};
@@ -133,7 +134,11 @@ pub(crate) fn replaced_notes(job: &Job, loads: &[Pending]) -> Vec<String> {
         // The second of two hours with the same local times replaces the first, in one file, too.
         let clocks = match load.record.stats.repeated_times {
             0 => String::new(),
-            times => format!(" {} twice, because the clocks go back: rows at these replace each other.", occur(times)),
+            times => format!(
+                " {} twice, because the clocks go back: rows at these replace each other, unless the column of the time has \
+                 `ambiguous = \"by-order\"`.",
+                occur(times)
+            ),
         };
         notes.push(format!(
             "warning: {table}: {cells} {were} replaced by other values of later rows of the {files} files with the \
@@ -156,6 +161,30 @@ pub(crate) fn hidden_versions_notes(loads: &[Pending]) -> Vec<String> {
              readings at these times print alike in row key and qualifier. The first is in row {row}. Show the time more finely \
              there, such as {{ts:%H%M%S}}, or set `gc = \"never\"`, which shows all of them again"
         ));
+    }
+    notes
+}
+
+/// Warnings of cells that are older at `now`, microseconds since the epoch, than a family of their table keeps them.
+pub(crate) fn expired_notes(job: &Job, loads: &[Pending], now: i64) -> Vec<String> {
+    let mut notes = Vec::new();
+    for load in loads {
+        let name = &load.record.table;
+        let rules = job.table(name).into_iter().flat_map(|table| &table.gc);
+        let ages = rules.filter_map(|(family, rule)| Some((GcRule::parse(rule).ok()?.age_of_newest()?, family, rule)));
+        let (Some((age, family, rule)), Some(oldest)) = (ages.min_by_key(|(age, ..)| *age), load.oldest()) else {
+            continue;
+        };
+        let Ok(day) = i32::try_from(oldest.div_euclid(DAY)) else { continue };
+        if oldest < now.saturating_sub(age) {
+            let file = load.inputs_read().find(|input| input.days.contains(&day));
+            let of_file = file.map_or(String::new(), |input| format!(" of {}", input.path));
+            notes.push(format!(
+                "warning: {name}: readings{of_file} of {} are older than family {family} keeps them (`gc = \"{rule}\"`): queries \
+                 do not show them",
+                day_name(day)
+            ));
+        }
     }
     notes
 }
