@@ -253,7 +253,7 @@ fn start_log(global: &Global, is_server: bool) {
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(log::Lines).log_internal_errors(false);
     match global.log {
         Log::Json => builder.event_format(log::Objects).init(),
-        Log::Text if !is_server && std::io::stderr().is_terminal() => {
+        Log::Text if !is_server => {
             builder.with_ansi(use_colour()).event_format(log::Warnings).init();
         }
         Log::Text => builder.with_ansi(use_colour()).without_time().init(),

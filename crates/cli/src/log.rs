@@ -266,7 +266,7 @@ where
     }
 }
 
-/// Formats logs of libraries for a terminal: a warning is a sentence, with its cause if it has one; what is asked for with
+/// Formats logs of libraries where no server writes them: a warning is a sentence, with its cause if it has one; what is asked for with
 /// `--verbose` or `RUST_LOG` keeps its level and target.
 #[derive(Debug)]
 pub struct Warnings;

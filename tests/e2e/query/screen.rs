@@ -37,7 +37,7 @@ fn reports_fit_80_columns_with_whole_headers() {
     project.ok(&["backup", &vault]);
     for (args, whole) in [
         (vec!["history"], vec!["outcome", "started", "rejected"]),
-        (vec!["status"], vec!["last", "good", "failed", "meters-by-night"]),
+        (vec!["status"], vec!["last", "good", "failed", "rejected", "meters-by-night"]),
         (vec!["report", "meters-by-night"], vec!["published", "2020-01-09"]),
         (vec!["rejects", "meters-by-night"], vec!["reason: ", "raw: a meter that is no number", "meter"]),
         (vec!["backup", &vault, "--list"], vec!["taken", "bytes"]),
@@ -246,9 +246,9 @@ fn a_warning_is_a_sentence_on_a_terminal() {
     let shown = on_terminal(&project, 80, &["report", "meters-by-night"], "");
     assert!(shown.contains("warning: runs/01AAAAAAAAAAAAAAAAAAAAAAAA.json"), "{shown}");
     assert!(!shown.contains("WARN") && !shown.contains("tidetable_store"), "{shown}");
-    // A log keeps the level, and the crate that says it.
+    // Also in a log, beside those of the run.
     let log = project.messages(&["report", "meters-by-night"]);
-    assert!(log.contains("WARN tidetable_store"), "{log}");
+    assert!(log.contains("warning: runs/01AAAAAAAAAAAAAAAAAAAAAAAA.json") && !log.contains("WARN"), "{log}");
 }
 
 #[test]

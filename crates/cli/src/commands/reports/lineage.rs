@@ -5,6 +5,7 @@ use tidetable_store::published::Published;
 
 use crate::args::Global;
 use crate::commands::{clock, find_run, project_if_any, store};
+use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::output::values::time;
 use crate::output::{ResultRows, row};
@@ -33,6 +34,9 @@ pub fn lineage(global: &Global, args: &args::Lineage) -> Result<(), CliError> {
         return Err(CliError::NoLineage { what, name: name.to_owned(), known });
     };
 
+    if let (true, Some(day)) = (links.is_empty(), day) {
+        print_message(global, &format!("{what} {name}: nothing is known of {day}"));
+    }
     let mut rows = ResultRows::of(objects::LINKS).ids(&["run", "fingerprint"]).minor(&[
         "fingerprint",
         "now",

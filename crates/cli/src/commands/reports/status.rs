@@ -108,7 +108,7 @@ fn short(jobs: &[Status], now: i64) -> ResultRows {
         "owed",
         "rejected",
     ])
-    .minor(&["began", "sealed", "rejected", "newest day", "good run"]);
+    .minor(&["began", "sealed", "newest day", "good run", "rejected"]);
 
     for status in jobs {
         let began = status.last.as_ref().and_then(|last| time_to_second(last.started));

@@ -458,7 +458,8 @@ fn rejected(report: &RunReport, out: &mut impl Write) -> Result<(), CliError> {
         }
     }
     let Some(path) = &report.record.rejected else { return Ok(()) };
-    writeln!(out, "rejected {}, all in {path}:", count(report.record.rows_rejected, "row"))?;
+    let (rows, job) = (count(report.record.rows_rejected, "row"), &report.record.job);
+    writeln!(out, "rejected {rows}, which `tidetable rejects {job}` shows (in {path} of the root):")?;
     let several = report.record.loads.len() > 1;
     for RejectedRow { file, table, line, column, reason, raw } in &report.rejected {
         let table = table.as_ref().filter(|_| several).map(|table| format!(" not for {table}:")).unwrap_or_default();
