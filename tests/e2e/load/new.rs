@@ -2,6 +2,7 @@
 
 mod exported;
 mod first_look;
+mod first_rows;
 mod lists;
 mod loggers;
 mod odd_values;

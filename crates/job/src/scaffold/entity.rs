@@ -393,6 +393,11 @@ fn counts(column: &Column) -> bool {
         && words.iter().any(|word| COUNTERS.contains(&word.as_str()))
 }
 
+/// Whether the name of a column is that of a thing, a group or a row number.
+pub(crate) fn is_named_key(column: &Column) -> bool {
+    rank(column) < 2 || counts(column)
+}
+
 /// 0 for entities, 1 for groups, 2 for others.
 fn rank(column: &Column) -> u8 {
     let words = column.words();

@@ -37,6 +37,8 @@ pub struct SampleColumn {
     pub decimal_comma: Option<String>,
     /// Of text that looks like codes with a flag behind a comma, such as `+0081,5`: the first value.
     pub flagged: Option<String>,
+    /// Of text that looks like lists of codes, such as `2,6`, where other columns have decimal points: the first value.
+    pub listed: Option<String>,
     /// Numbers that may stand for missing ones, such as -999.
     pub far: Option<FarNumbers>,
     /// The number of nines that every value is.

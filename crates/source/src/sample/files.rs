@@ -109,7 +109,9 @@ impl Storage {
                 }
             }
         }
-        if header && found.iter().any(|(_, declared)| !declared.spec.csv.header) {
+        let has_none = found.iter().any(|(_, declared)| !declared.spec.csv.header);
+        let are_rows = !found.is_empty() && found.iter().all(|(_, declared)| declared.is_row);
+        if header && (has_none || are_rows) {
             return self.kin(false, inputs, zone);
         }
 

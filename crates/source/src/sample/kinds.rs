@@ -127,7 +127,7 @@ fn is_written_like(name: &str, values: &[&StringArray]) -> bool {
 }
 
 /// A text with `0` for each run of digits and, unless `keeps_letters`, with `a` for each run of letters.
-fn form_of(text: &str, keeps_letters: bool) -> String {
+pub(super) fn form_of(text: &str, keeps_letters: bool) -> String {
     let mut form = String::new();
     for letter in text.chars() {
         let of_form = match letter {

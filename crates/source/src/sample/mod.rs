@@ -209,7 +209,7 @@ impl Storage {
             Ok(head) => (head.csv, head.names, head.before),
             Err(SampleError::OneColumn { .. }) => {
                 let csv = CsvOptions { delimiter: delimiter.unwrap_or(b','), ..CsvOptions::default() };
-                (csv, vec![first_line(path)?], 0)
+                (csv, vec![first_line(path)?], Some(0))
             }
             Err(SampleError::Empty { .. }) => return Ok(CsvOptions::default()),
             Err(error) => return Err(error),
@@ -222,14 +222,16 @@ impl Storage {
         }
 
         let are_numbers = names.iter().all(is_number);
+        let has_header = csv.header;
         let mut spec = declaration(&input, csv, names);
         let mut rows = Pass::default();
         self.pass_file(&spec, &input, DIALECT_SHARE, &mut rows)?;
-        if take_comments_as_rows(&mut spec.csv, &rows, Some(before)) {
+        if take_comments_as_rows(&mut spec.csv, &rows, before) {
             rows = Pass::default();
             self.pass_file(&spec, &input, DIALECT_SHARE, &mut rows)?;
         }
         spec.csv.header = match rows.rows {
+            _ if !has_header => false,
             0 => !are_numbers,
             _ => {
                 refine_text(&mut spec, &rows, None);
@@ -299,7 +301,7 @@ impl Storage {
         let doubled = name_again(&mut names);
         spec.columns = text_columns(names);
         let declared = Declared::new(spec, Vec::new());
-        let (encoding, is_row, before) = (head.encoding, head.is_row, Some(head.before));
+        let (encoding, is_row, before) = (head.encoding, head.is_row, head.before);
         Ok(Declared { encoding, unnamed, doubled, before, is_row, ..declared })
     }
 }
@@ -374,6 +376,8 @@ fn refine_text(spec: &mut SourceSpec, pass: &Pass, zone: Option<Tz>) -> Vec<Samp
         inferred.push(odd::infer_most(&column.name, values, &spec.csv, marks, zone));
     }
     keep_words_of_text(spec, &mut inferred, &texts);
+    let mut found: Vec<&mut Candidate> = inferred.iter_mut().map(|inferred| &mut inferred.found).collect();
+    times::take_order_of_others(&mut found);
 
     let markers: Vec<BTreeSet<String>> = inferred.iter().map(|inferred| inferred.found.markers.clone()).collect();
     let mut columns = Vec::with_capacity(texts.len());
@@ -395,7 +399,7 @@ fn findings(
     pass: &Pass,
     marks: Marks,
 ) -> SampleColumn {
-    let Inferred { found, odd, words, nearly, stray, notation, flagged, count } = inferred;
+    let Inferred { found, odd, words, nearly, stray, notation, flagged, listed, count } = inferred;
     let mut there = candidate::values(values).filter(|value| !value.is_empty());
     let unit = if found.spec.kind == FieldType::Text { numbers::unit::unit_of(there.clone()) } else { None };
     let is_number =
@@ -404,7 +408,8 @@ fn findings(
     let by_point = |notation: &Notation| notation.thousands == Some(Thousands::Point);
     let separator = if by_point(&notation) || also.as_ref().is_some_and(by_point) { '.' } else { ',' };
     let separated = there.clone().find(|value| is_number && also.is_some() && value.contains(separator));
-    let splits_at_commas = is_number && marks.commas_separate && notation.point == b',';
+    let is_contrary = marks.commas_separate || marks.decimal_point;
+    let splits_at_commas = is_number && is_contrary && notation.point == b',';
     let with_comma = there.clone().find(|value| splits_at_commas && also.is_none() && value.contains(','));
     let numbers = there.clone().filter(|value| !found.markers.contains(*value));
     let only_nines = if is_number { numbers::missing::only_nines(numbers.clone(), notation) } else { None };
@@ -426,6 +431,7 @@ fn findings(
         ambiguous_separator: separated.map(str::to_owned),
         decimal_comma: with_comma.map(str::to_owned),
         flagged,
+        listed,
         far,
         only_nines: only_nines.map(str::to_owned),
         two_forms,
@@ -468,10 +474,9 @@ fn keep_words_of_text(spec: &SourceSpec, inferred: &mut [Inferred], texts: &[Vec
             taken.extend(candidate::values(column).filter(|value| words.contains(*value)).map(str::to_owned));
         }
     }
-    for (inferred, column) in inferred.iter_mut().zip(&spec.columns) {
+    for ((inferred, column), texts) in inferred.iter_mut().zip(&spec.columns).zip(texts) {
         if inferred.words.as_ref().is_some_and(|words| words.counts.keys().any(|word| taken.contains(word))) {
-            inferred.found = Candidate::plain(ColumnSpec::new(&column.name, FieldType::Text));
-            inferred.words = None;
+            odd::without_words(inferred, &column.name, texts);
         }
     }
 }

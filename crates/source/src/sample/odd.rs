@@ -25,6 +25,9 @@ const MARKED: usize = 10_000;
 /// Fewest values of a column, and one odd value in so many, that make text nearly numbers or times.
 const NEARLY_LEAST: usize = 10;
 const NEARLY_SHARE: usize = 5;
+/// Most different words that may be up to half of such values, and how many different numbers there are for each.
+const FEW_WORDS: usize = 3;
+const NUMBERS_OF_A_WORD: usize = 3;
 
 /// How many of `count` values or rows may be odd: the default tolerance of a run, at least one.
 pub(super) fn tolerated(count: u64) -> u64 {
@@ -82,6 +85,8 @@ pub(super) struct Inferred {
     pub notation: notation::Found,
     /// The first value, if they are text because they look like a code and a flag.
     pub flagged: Option<String>,
+    /// The first value with a comma, if they are text because they look like lists of codes.
+    pub listed: Option<String>,
     /// How many values are neither empty nor markers.
     pub count: usize,
 }
@@ -89,7 +94,7 @@ pub(super) struct Inferred {
 impl Inferred {
     fn new(found: Candidate, notation: notation::Found, count: usize) -> Self {
         let (odd, words, nearly, stray) = (Vec::new(), None, None, Vec::new());
-        Self { found, odd, words, nearly, stray, notation, flagged: None, count }
+        Self { found, odd, words, nearly, stray, notation, flagged: None, listed: None, count }
     }
 }
 
@@ -114,6 +119,13 @@ pub(super) fn infer_most(
     if splits_at_commas && let Some(first) = notation::first_with_flag(texts) {
         let found = Candidate::plain(ColumnSpec::new(name, FieldType::Text));
         return Inferred { flagged: Some(first.to_owned()), ..Inferred::new(found, notation, texts.len()) };
+    }
+
+    // Where other columns write points, a comma between a few small numbers makes a list of them.
+    let is_contrary = marks.decimal_point && notation.notation.point == b',' && !marks.commas_separate;
+    if is_contrary && let Some(first) = notation::first_list(texts) {
+        let found = Candidate::plain(ColumnSpec::new(name, FieldType::Text));
+        return Inferred { listed: Some(first.to_owned()), ..Inferred::new(found, notation, texts.len()) };
     }
 
     let strict = infer(name, column, csv, notation.notation, zone);
@@ -164,11 +176,27 @@ pub(super) fn infer_most(
     }
 
     let most = texts.len() / NEARLY_SHARE;
-    let number = forms::odd(texts, notation.notation, most).filter(|odd| !odd.is_empty());
+    let number = forms::odd(texts, notation.notation, texts.len() / 2);
+    let number = number.filter(|odd| !odd.is_empty() && (odd.len() <= most || are_of_few_words(texts, odd)));
     let is_time = number.is_none();
     let odd = number.or_else(|| times::odd(name, texts, csv, most).filter(|odd| !odd.is_empty()));
     let nearly = odd.map(|odd| Nearly { is_time, odd: there.rows_of(&odd) });
     Inferred { nearly, ..inferred }
+}
+
+/// Whether the texts at `places` are a few words, beside many more different numbers.
+fn are_of_few_words(texts: &[&str], places: &[usize]) -> bool {
+    let words: HashSet<&str> = places.iter().filter_map(|place| texts.get(*place)).copied().collect();
+    let all: HashSet<&str> = texts.iter().copied().collect();
+    words.len() <= FEW_WORDS && all.len() > words.len() * NUMBERS_OF_A_WORD
+}
+
+/// Makes a column of numbers with words text, and says which of its values are words.
+pub(super) fn without_words(inferred: &mut Inferred, name: &str, column: &[&StringArray]) {
+    let Some(words) = inferred.words.take() else { return };
+    let odd = There::of(column).rows_of(&words.places);
+    inferred.found = Candidate::plain(ColumnSpec::new(name, FieldType::Text));
+    inferred.nearly = Some(Nearly { is_time: false, odd });
 }
 
 /// Whether a text at one of `places` may be a name.

@@ -1,5 +1,7 @@
 //! Infers times and dates: the common formats that all values of a column match.
 
+use std::collections::BTreeSet;
+
 use arrow::array::{AsArray, StringArray};
 use arrow::datatypes::{Date32Type, TimestampMicrosecondType};
 use chrono::Datelike;
@@ -84,6 +86,16 @@ pub(super) fn of_integers(name: &str, ranges: &[(i64, i64)]) -> Option<Candidate
     }
     let plain = Candidate::plain(ColumnSpec::new(name, FieldType::Int64));
     Some(Candidate { maybe_epoch: Some(*unit), ..plain })
+}
+
+/// Whether an integer is the digits of an hour from 1990 to 2100, as in 2024011422. As seconds since 1970 it would be after 2033.
+pub(super) fn is_hour_in_digits(number: i64) -> bool {
+    let (day, hour) = (number / 100, number % 100);
+    let [year, month, of_month] = [day / 10_000, day / 100 % 100, day % 100];
+    let parts = (i32::try_from(year), u32::try_from(month), u32::try_from(of_month));
+    let (Ok(year), Ok(month), Ok(of_month)) = parts else { return false };
+    let is_day = chrono::NaiveDate::from_ymd_opt(year, month, of_month).is_some();
+    (1990..2100).contains(&year) && is_day && (0..=24).contains(&hour)
 }
 
 /// The unit of integers of which all but one in a hundred count from the epoch, and the indices of the others, which may be of
@@ -235,6 +247,36 @@ fn of_formats(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Optio
     Some(Candidate { also, without_offset, ..Candidate::plain(ColumnSpec { timezone, ..spec }) })
 }
 
+/// Reads the times that fit both orders of day and month in that of the other columns, if these fit one alone.
+pub(super) fn take_order_of_others(columns: &mut [&mut Candidate]) {
+    let of_sure = columns.iter().filter(|column| column.also.is_none());
+    let orders: BTreeSet<Order> = of_sure.filter_map(|column| order_of(column.spec.format.as_deref()?)).collect();
+    let Some(order) = orders.first().copied().filter(|_| orders.len() == 1) else { return };
+    for column in columns {
+        let is_other = column.also.as_deref().is_some_and(|also| order_of(also) == Some(order));
+        if is_other && order_of(column.spec.format.as_deref().unwrap_or_default()).is_some() {
+            std::mem::swap(&mut column.spec.format, &mut column.also);
+        }
+    }
+}
+
+/// Whether the day or the month comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    Day,
+    Month,
+}
+
+/// The order of a format with the numbers of both; `None` for others.
+fn order_of(format: &str) -> Option<Order> {
+    let has_both = format.contains("%d") && format.contains("%m");
+    match has_both {
+        true if format.starts_with("%d") => Some(Order::Day),
+        true if format.starts_with("%m") => Some(Order::Month),
+        _ => None,
+    }
+}
+
 /// Whether a format is that of the United States: the month, slashes, and a clock of twelve hours.
 fn is_american(spec: &ColumnSpec) -> bool {
     spec.format.as_deref().is_some_and(|format| format.starts_with("%m/") && format.contains("%p"))
@@ -378,7 +420,7 @@ fn of_first_days(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -
     let days: Option<Vec<chrono::NaiveDate>> =
         micros.iter().map(|micros| Some(chrono::DateTime::from_timestamp_micros(*micros)?.date_naive())).collect();
     let Some(days) = days else { return false };
-    let months: std::collections::BTreeSet<(i32, u32)> = days.iter().map(|day| (day.year(), day.month())).collect();
+    let months: BTreeSet<(i32, u32)> = days.iter().map(|day| (day.year(), day.month())).collect();
     days.iter().all(|day| day.day() == 1) && months.len() > 2
 }
 

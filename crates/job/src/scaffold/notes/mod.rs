@@ -13,8 +13,8 @@ use tidetable_source::sample::{Codes, NearlyTyped, NullWords, Sample, SampleColu
 use tidetable_source::{ColumnSpec, Counted, Format, TextNotes, Unread};
 
 use crate::scaffold::draft::Draft;
-use crate::scaffold::entity::{Replaced, RowPair, differing, keyless};
-use crate::scaffold::facts::Column;
+use crate::scaffold::entity::{Replaced, RowKey, RowPair, differing, is_named_key, keyless};
+use crate::scaffold::facts::{Column, Facts};
 use crate::scaffold::header_zone::{self, HeaderZone};
 use crate::scaffold::identifier::identifier;
 use crate::scaffold::notes::times::undecided_times;
@@ -33,7 +33,7 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
     notes.extend(time_notes(draft));
     notes.extend(reject_notes(sample));
     notes.extend(stray_notes(sample));
-    notes.extend(text_notes(&sample.notes));
+    notes.extend(text_notes(&sample.notes, sample.spec.csv.header));
     notes.extend(list_note(sample));
     notes.extend(header_notes(sample));
 
@@ -43,7 +43,7 @@ pub(crate) fn notes(draft: &Draft<'_>) -> Vec<String> {
         notes.push(format!("{} {are} not stored: {} says the same.", names.join(", "), time.name));
     }
     for (found, column) in sample.columns.iter().zip(&sample.spec.columns) {
-        notes.extend(column_notes(found, column));
+        notes.extend(column_notes(found, column, sample.spec.csv.delimiter == b','));
     }
     if let Some(keyless) = keyless(facts, draft.key) {
         let rows = if keyless.count == 1 { "1 row is".to_owned() } else { format!("{} rows are", keyless.count) };
@@ -69,8 +69,17 @@ fn local_times(draft: &Draft<'_>) -> Option<String> {
     let is_local = columns.any(|(found, column)| found.without_offset && column.kind == FieldType::Timestamp);
     let is_of_parts = time.is_taken_as_utc && !time.are_multiples_of(DAY);
     if let Some(HeaderZone { column, written, zone }) = draft.header_zone {
+        let local = sample.columns.iter().zip(&sample.spec.columns).filter(|(found, _)| found.without_offset);
+        let others: Vec<String> = local
+            .map(|(_, spec)| spec.name.clone())
+            .filter(|name| name != column && header_zone::written(name) != Some(written.as_str()))
+            .collect();
+        let too = match others.len() {
+            0 => String::new(),
+            _ => format!(" Also {}: `timezone` of a column says that it is of another zone.", some(&others)),
+        };
         return Some(format!(
-            "Times without an offset are read in {zone}, as the name of {column} says ({written}); --timezone says otherwise."
+            "Times without an offset are read in {zone}, as the name of {column} says ({written}); --timezone says otherwise.{too}"
         ));
     }
     if !is_local && !is_of_parts || draft.zone.is_some() {
@@ -100,13 +109,31 @@ fn is_zone(column: &Column) -> bool {
 /// Measured values in the key, because nothing else tells readings of one time apart.
 fn measured_keys(draft: &Draft<'_>) -> Option<String> {
     let Draft { facts, key, time, .. } = draft;
+    if time.is_none() {
+        return values_as_key(facts, key);
+    }
     let ties = facts.at(&key.ties).filter(|column| matches!(column.kind, FieldType::Decimal { .. }));
     let names: Vec<String> = ties.map(|column| column.name.clone()).collect();
     let is = if names.len() == 1 { "is a measured value" } else { "are measured values" };
-    (!names.is_empty() && !time.is_none()).then(|| {
+    (!names.is_empty()).then(|| {
         format!(
             "{} {is} and of the key, because no other column tells readings of one time apart: a corrected reading becomes \
              another row.",
+            some(&names)
+        )
+    })
+}
+
+/// Numbers and times of day that are the key of a reference table, because no column is named like one.
+fn values_as_key(facts: &Facts, key: &RowKey) -> Option<String> {
+    let columns = key.columns().filter_map(|at| facts.column(at));
+    let values = columns.filter(|column| (column.is_number() || column.clock.is_some()) && !is_named_key(column));
+    let names: Vec<String> = values.map(|column| column.name.clone()).collect();
+    let (is, tells) = if names.len() == 1 { ("is", "it tells") } else { ("are", "they tell") };
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} {is} of the key, although no name says so, because {tells} the rows apart here: a row of a later file with the \
+             same key replaces this one; name better columns in `row_key`, if there are some.",
             some(&names)
         )
     })
@@ -231,7 +258,7 @@ fn reject_notes(sample: &Sample) -> Vec<String> {
 }
 
 /// Notes on records of an unusual form, which were read all the same.
-fn text_notes(notes: &TextNotes) -> Vec<String> {
+fn text_notes(notes: &TextNotes, has_header: bool) -> Vec<String> {
     let TextNotes { several_lines, most_lines, repeated_headers, changed_headers, bare_returns, .. } = notes;
     let TextNotes { extra_fields, comments, comment_rows, unmarked_ends, .. } = notes;
     let mut notes = Vec::new();
@@ -264,7 +291,8 @@ fn text_notes(notes: &TextNotes) -> Vec<String> {
             0 => String::new(),
             rows => format!("; {rows} have as many fields as the header (first: line {})", comment_rows.first_line),
         };
-        notes.push(format!("Comment lines below the header, not read: {count} (first: line {first_line}){rows}."));
+        let place = if has_header { " below the header" } else { "" };
+        notes.push(format!("Comment lines{place}, not read: {count} (first: line {first_line}){rows}."));
     }
     if unmarked_ends.count > 0 {
         notes.push(format!(
@@ -311,7 +339,13 @@ fn header_notes(sample: &Sample) -> Vec<String> {
         ));
     }
     let is_by_place = !sample.spec.csv.header;
-    if is_by_place && sample.unnamed.is_empty() {
+    if is_by_place && sample.unnamed.is_empty() && sample.spec.csv.skip == 0 {
+        notes.push(
+            "The names of the columns stand in a comment line, so the files have no header (`csv.header`), and columns are read \
+             by their place."
+                .to_owned(),
+        );
+    } else if is_by_place && sample.unnamed.is_empty() {
         notes.push(
             "The header has more fields than the rows, so it is left out (`csv.skip`), and columns are read by their place."
                 .to_owned(),
@@ -357,7 +391,7 @@ fn likeliest_time(draft: &Draft<'_>) -> Option<String> {
 }
 
 /// What is unusual about the values of a column.
-fn column_notes(found: &SampleColumn, column: &ColumnSpec) -> Vec<String> {
+fn column_notes(found: &SampleColumn, column: &ColumnSpec, commas_separate: bool) -> Vec<String> {
     let name = &column.name;
     let mut notes = Vec::new();
     if let Some(NullWords { values, count, words }) = &found.words {
@@ -411,7 +445,7 @@ fn column_notes(found: &SampleColumn, column: &ColumnSpec) -> Vec<String> {
         }
     }));
 
-    notes.extend(value_notes(found, column));
+    notes.extend(value_notes(found, column, commas_separate));
     if let (Some(also), Some(format)) = (&found.also, &column.format) {
         let first = found.first.as_deref().unwrap_or_default();
         let (one, other) =

@@ -8,8 +8,9 @@ const SHOWN: usize = 3;
 /// Most characters of a value that notes show.
 const LONGEST_VALUE: usize = 40;
 
-/// What can be read in two ways among the values of a column, and how the other one is had.
-pub(crate) fn value_notes(found: &SampleColumn, column: &ColumnSpec) -> Vec<String> {
+/// What can be read in two ways among the values of a column, and how the other one is had. `commas_separate` tells whether commas
+/// separate the columns.
+pub(crate) fn value_notes(found: &SampleColumn, column: &ColumnSpec, commas_separate: bool) -> Vec<String> {
     let name = &column.name;
     let mut notes = Vec::new();
     if let Some(value) = &found.ambiguous_separator {
@@ -27,9 +28,16 @@ pub(crate) fn value_notes(found: &SampleColumn, column: &ColumnSpec) -> Vec<Stri
         notes.push(format!("{name}: the {mark} of '{}' {as_read}; {otherwise}.", cut(value)));
     }
     if let Some(value) = &found.decimal_comma {
+        let though = if commas_separate { "commas separate the columns" } else { "other columns write points" };
         notes.push(format!(
-            "{name}: the comma of '{}' precedes a fraction, though commas separate the columns; declare it text if it \
-             separates two values.",
+            "{name}: the comma of '{}' precedes a fraction, though {though}; declare it text if it separates two values.",
+            cut(value)
+        ));
+    }
+    if let Some(value) = &found.listed {
+        notes.push(format!(
+            "{name}: values such as '{}' look like lists, since other columns write decimal points, so it is read as text; \
+             `decimal = \",\"` reads numbers.",
             cut(value)
         ));
     }

@@ -1,5 +1,6 @@
 //! Tables whose columns are separated by blanks: by one, by runs of them, or at the same places of all lines.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::format::conversion;
@@ -8,6 +9,16 @@ use crate::sample::error::SampleError;
 /// Lines that are looked at, and the fewest that make a table.
 const MOST_LINES: usize = 50;
 const FEWEST_LINES: usize = 3;
+/// The share of lines (percent) with one number of words that makes those before them a preamble.
+const ALIKE: usize = 60;
+
+/// A table whose columns blanks separate.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct BlankTable {
+    pub blanks: Blanks,
+    /// Lines before it.
+    before: usize,
+}
 
 /// How blanks separate the columns of a table.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,14 +33,16 @@ pub(super) enum Blanks {
     Places { columns: Vec<Range<usize>>, has_commas: bool },
 }
 
-impl Blanks {
-    /// How blanks separate the columns of the lines of a text; `None` if they do not.
-    pub fn of(bytes: &[u8]) -> Option<Self> {
+impl BlankTable {
+    /// The table of a text, perhaps behind a preamble; `None` if blanks separate no columns.
+    pub fn find(bytes: &[u8]) -> Option<Self> {
         let mut lines = Vec::new();
-        for line in bytes.split(|byte| *byte == b'\n') {
+        let mut numbers = Vec::new();
+        for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
             let line = line.trim_ascii_end();
             if !line.is_empty() && !line.starts_with(b"#") {
                 lines.push(line);
+                numbers.push(number);
             }
         }
         if lines.len() > MOST_LINES {
@@ -38,34 +51,70 @@ impl Blanks {
             // It may be cut.
             lines.pop();
         }
+
+        let start = table_start(&lines);
+        let mut table = lines.get(start..)?.to_vec();
+        // A line of units below the header has gaps.
+        if start > 0
+            && table.len() > FEWEST_LINES
+            && table.get(1).map(|line| words(line)) != table.first().map(|line| words(line))
+        {
+            table.remove(1);
+        }
+        let behind = Blanks::of(&table).filter(|_| start > 0);
+        if let Some(blanks) = behind {
+            return Some(Self { blanks, before: numbers.get(start).copied().unwrap_or_default() });
+        }
+        Blanks::of(&lines).map(|blanks| Self { blanks, before: 0 })
+    }
+}
+
+/// The index of the first line with as many words as most; 0 if no number of words is that of most.
+fn table_start(lines: &[&[u8]]) -> usize {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for line in lines {
+        *counts.entry(words(line)).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    let most = most.filter(|(width, count)| *width > 1 && count * 100 >= lines.len() * ALIKE);
+    let start = most.and_then(|(width, _)| lines.iter().position(|line| words(line) == width));
+    start.unwrap_or(0)
+}
+
+impl Blanks {
+    /// How blanks separate the columns of lines; `None` if they do not.
+    fn of(lines: &[&[u8]]) -> Option<Self> {
         if lines.len() < FEWEST_LINES {
             return None;
         }
 
         let has_commas = lines.iter().any(|line| line.contains(&b','));
         let is_single = |line: &&[u8]| line.split(|byte| *byte == b' ').all(|field| !field.is_empty());
-        if are_even(&lines, words) {
+        if are_even(lines, words) {
             return Some(if lines.iter().all(is_single) { Self::Single } else { Self::Runs { has_commas } });
         }
-        if are_even(&lines, wide_words) {
+        if are_even(lines, wide_words) {
             return Some(Self::WideRuns { has_commas });
         }
-        let columns = places(&lines);
+        let columns = places(lines);
         (columns.len() > 1).then_some(Self::Places { columns, has_commas })
     }
+}
 
+impl BlankTable {
     /// The error for the file at `path`, with the way on.
     pub fn error(&self, path: &str) -> SampleError {
-        let (rule, filter) = match self {
-            Self::Single | Self::Runs { has_commas: false } => {
-                ("no delimiter is", "sed -E 's/^ +//; s/ +/,/g'".to_owned())
+        let cut = if self.before > 0 { format!("1,{}d; ", self.before) } else { String::new() };
+        let (rule, filter) = match &self.blanks {
+            Blanks::Single | Blanks::Runs { has_commas: false } => {
+                ("no delimiter is", format!("sed -E '{cut}s/^ +//; s/ +/,/g'"))
             }
-            Self::Runs { .. } => ("no delimiter is", "sed -E 's/^ +//; s/ +/;/g'".to_owned()),
-            Self::WideRuns { has_commas } => {
+            Blanks::Runs { .. } => ("no delimiter is", format!("sed -E '{cut}s/^ +//; s/ +/;/g'")),
+            Blanks::WideRuns { has_commas } => {
                 let mark = mark(*has_commas);
-                ("no delimiter is", format!("sed -E 's/^ +//; s/ {{2,}}/{mark}/g'"))
+                ("no delimiter is", format!("sed -E '{cut}s/^ +//; s/ {{2,}}/{mark}/g'"))
             }
-            Self::Places { columns, has_commas } => {
+            Blanks::Places { columns, has_commas } => {
                 let mark = mark(*has_commas);
                 let mut fields = Vec::with_capacity(columns.len());
                 for (at, Range { start, end }) in columns.iter().enumerate() {
@@ -74,8 +123,9 @@ impl Blanks {
                     fields.push(format!("substr($0, {}{length})", start + 1));
                 }
                 let line = fields.join(&format!(" \"{mark}\" "));
+                let rows = if self.before > 0 { format!("NR > {} ", self.before) } else { String::new() };
                 let filter = format!(
-                    "awk '{{ s = {line}; gsub(/ *{mark} */, \"{mark}\", s); gsub(/^ +| +$/, \"\", s); print s }}'"
+                    "awk '{rows}{{ s = {line}; gsub(/ *{mark} */, \"{mark}\", s); gsub(/^ +| +$/, \"\", s); print s }}'"
                 );
                 ("stand at the same places of all lines", filter)
             }
@@ -131,7 +181,7 @@ mod tests {
 
     #[test]
     fn blanks_between_columns() {
-        let of = |text: &str| Blanks::of(text.as_bytes());
+        let of = |text: &str| BlankTable::find(text.as_bytes()).map(|table| table.blanks);
         assert_eq!(of("date time temp\n2024-03-01 00:00 1\n2024-03-01 01:00 2\n"), Some(Blanks::Single));
         let runs = " date        temp\n 2024-03-01   1,5\n 2024-03-02  10,5\n";
         assert_eq!(of(runs), Some(Blanks::Runs { has_commas: true }));
@@ -145,5 +195,15 @@ mod tests {
         {
             assert_eq!(of(other), None, "{other}");
         }
+    }
+    #[test]
+    fn lines_before_the_table_are_cut() {
+        let rows: String = (1..9).map(|month| format!("   1948   {month}    8.9     3.3    ---\n")).collect();
+        let text =
+            format!("Heathrow\nMissing data is  ---.\n   yyyy  mm   tmax    tmin      af\n    degC    degC\n{rows}");
+        let table = BlankTable::find(text.as_bytes()).unwrap();
+        assert_eq!((&table.blanks, table.before), (&Blanks::Runs { has_commas: false }, 2));
+        let error = table.error("a.txt").to_string();
+        assert!(error.ends_with("sed -E '1,2d; s/^ +//; s/ +/,/g' a.txt > NEW.csv"), "{error}");
     }
 }

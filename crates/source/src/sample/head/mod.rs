@@ -1,8 +1,10 @@
 //! The first lines of delimited text: what separates fields, and the names of the columns.
 
 mod blanks;
+mod comment;
 mod lines;
 mod preamble;
+mod rows;
 pub(super) mod unnamed;
 
 use std::io::Read;
@@ -15,9 +17,9 @@ use crate::error::SourceError;
 use crate::format::{BYTE_ORDER_MARK, Foreign};
 use crate::reader_version::ReaderVersion;
 use crate::sample::error::SampleError;
-use crate::sample::head::blanks::Blanks;
+use crate::sample::head::blanks::{BlankTable, Blanks};
 use crate::sample::head::preamble::{HeadRecord, HeaderLine, declared_delimiter, header_line};
-use crate::sample::kinds::is_like_value;
+use crate::sample::head::rows::{RaggedRows, begin_with_row, is_value};
 use crate::spec::CsvOptions;
 
 /// Bytes that are sampled, and lines of them.
@@ -36,8 +38,8 @@ pub(super) struct Head {
     pub csv: CsvOptions,
     /// The names of the header; those of columns by place, if `csv` has no header although there are names above the rows.
     pub names: Vec<String>,
-    /// Lines before the header, which are comments if there are any that `csv` does not skip.
-    pub before: u64,
+    /// Lines before the header, which are comments if there are any that `csv` does not skip; `None` if one of them has the names.
+    pub before: Option<u64>,
     /// Whether the first line is a row, as the others begin like it.
     pub is_row: bool,
     /// The encoding that its bytes most likely have, if they are not UTF-8.
@@ -72,12 +74,14 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>, delimiter: Option<u8>
     if lines::is_line_protocol(&bytes) {
         return Err(SampleError::LineProtocol { path: path.to_owned() });
     }
-    let is_row = lines::begins_like_others(&bytes);
+    let mut is_row = lines::begins_like_others(&bytes);
     let (skip, mut start) = start_behind_preamble(&bytes, whole, delimiter);
     if matches!(start, Start::OneColumn) && delimiter.is_none() {
-        match Blanks::of(&bytes) {
-            Some(Blanks::Single) => start = self::start(&bytes, whole, comment(&bytes), Some(b' ')),
-            Some(blanks) => return Err(blanks.error(path)),
+        match BlankTable::find(&bytes) {
+            Some(BlankTable { blanks: Blanks::Single, .. }) => {
+                start = self::start(&bytes, whole, comment(&bytes), Some(b' '))
+            }
+            Some(table) => return Err(table.error(path)),
             None => {}
         }
     }
@@ -89,9 +93,18 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>, delimiter: Option<u8>
         }
         Start::OneColumn => return Err(SampleError::OneColumn { path: path.to_owned() }),
     };
+    let first_records = records(&csv, preamble::behind(&bytes, skip + csv.skip + 1), whole);
+    if csv.header
+        && csv.skip == 0
+        && let Some(names) = comment::names(&csv, &bytes, &first_records)
+    {
+        let csv = CsvOptions { header: false, ..csv };
+        return Ok(Head { csv, names, before: None, is_row: false, encoding });
+    }
+    is_row |= csv.header && begin_with_row(&csv, &first_records);
     let names: Result<Vec<_>, _> = header.into_iter().map(String::from_utf8).collect();
     let names = names.map_err(|_| SampleError::NotUtf8 { path: path.to_owned(), line: skip + 1, encoding })?;
-    let before = skip + line.saturating_sub(1);
+    let before = Some(skip + line.saturating_sub(1));
     Ok(Head { csv: CsvOptions { skip: skip + csv.skip, ..csv }, names, before, is_row, encoding })
 }
 
@@ -113,7 +126,8 @@ fn start_behind_preamble(bytes: &[u8], whole: bool, delimiter: Option<u8>) -> (u
 
 /// What the first lines of a text are.
 enum Start {
-    /// The names of columns, on `line`, from 1, and values below them. If `csv` has no header, it skips these names.
+    /// The names of columns, on `line`, from 1, and values below them. If `csv` has no header, it skips these names, or the
+    /// names are blank.
     Header { csv: CsvOptions, names: Vec<Vec<u8>>, line: u64 },
     /// Other lines than those of the table, whose header is on `line`, from 1.
     Preamble { line: u64 },
@@ -151,12 +165,35 @@ fn start(bytes: &[u8], whole: bool, comment: Option<u8>, declared: Option<u8>) -
         let preambles = dialects.iter().filter_map(|(csv, records)| Some((csv, records, header_line(records)?)));
         let preamble = preambles.reduce(|best, next| if next.2.records > best.2.records { next } else { best });
         if let Some((csv, records, HeaderLine { line, .. })) = preamble {
+            if let Some(start) = ragged_rows(csv, records, line) {
+                return start;
+            }
             return short_header_at(csv, records, line).unwrap_or(Start::Preamble { line });
         }
     }
     let Some((_, _, csv, records)) = best else { return Start::OneColumn };
     let (names, line) = records.first().map(|record| (record.fields.clone(), record.line)).unwrap_or_default();
     Start::Header { csv: csv.clone(), names, line }
+}
+
+/// What a file is whose first rows have another number of fields than most, which begin on `wide_line`; `None` for others. Each row
+/// that does not fit is rejected.
+fn ragged_rows(csv: &CsvOptions, records: &[HeadRecord], wide_line: u64) -> Option<Start> {
+    let wide = records.iter().position(|record| record.line == wide_line)?;
+    let found = RaggedRows::find(csv, records, wide)?;
+    let values = records.get(wide)?.fields.len();
+    let Some(header) = found.header.and_then(|at| records.get(at)) else {
+        let line = records.get(found.first_row)?.line;
+        let csv = CsvOptions { header: false, skip: line - 1, ..csv.clone() };
+        return Some(Start::Header { csv, names: vec![Vec::new(); values], line });
+    };
+
+    let (names, line) = (header.fields.len(), header.line);
+    if found.is_bare && names < values {
+        return Some(Start::MoreValues { names, values, line: wide_line, delimiter: csv.delimiter });
+    }
+    let csv = CsvOptions { skip: line - 1, ..csv.clone() };
+    Some(Start::Header { csv, names: header.fields.clone(), line })
 }
 
 /// Names above the rows whose line ends in delimiters that the rows lack: they are those of columns by place, since the rows
@@ -166,7 +203,7 @@ fn long_header(csv: &CsvOptions, records: &[HeadRecord]) -> Option<Start> {
     let first_row = records.iter().position(|record| record.line == line)?;
     let (header, row) = (records.get(first_row.checked_sub(1)?)?, records.get(first_row)?);
     let (names, rest) = header.fields.split_at_checked(row.fields.len())?;
-    let is_value = |field: &Vec<u8>| is_like_value(&String::from_utf8_lossy(field));
+    let is_value = |field: &Vec<u8>| is_value(csv, &String::from_utf8_lossy(field));
     let is_blank = |field: &Vec<u8>| field.trim_ascii().is_empty();
     let are_names = !names.iter().any(|name| is_blank(name) || is_value(name)) && row.fields.iter().any(is_value);
     let csv = CsvOptions { header: false, skip: line - 1, ..csv.clone() };
@@ -181,7 +218,7 @@ fn short_header(csv: &CsvOptions, records: &[HeadRecord]) -> Option<Start> {
         return None;
     }
     let (names, values) = (header.fields.len(), first.fields.len());
-    let is_value = |field: &Vec<u8>| is_like_value(&String::from_utf8_lossy(field));
+    let is_value = |field: &Vec<u8>| is_value(csv, &String::from_utf8_lossy(field));
     let is_blank = |field: &Vec<u8>| field.trim_ascii().is_empty();
     let has_names = !header.fields.iter().any(|name| is_blank(name) || is_value(name));
     if !has_names || !(2..values).contains(&names) || names * 2 < values || !first.fields.iter().any(is_value) {

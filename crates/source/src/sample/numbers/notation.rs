@@ -88,6 +88,24 @@ pub(in crate::sample) fn first_with_flag<'a>(values: &[&'a str]) -> Option<&'a s
     values.first().copied().filter(|_| has_zeros || has_one_width)
 }
 
+/// Most digits of a code in a list of codes.
+const LISTED_DIGITS: usize = 2;
+
+/// The first of `values` with a comma, if they look like lists of codes, as `2,6` beside `6`: many are one small number alone,
+/// and the parts of the others go up.
+pub(in crate::sample) fn first_list<'a>(values: &[&'a str]) -> Option<&'a str> {
+    let lists = values.iter().filter(|value| value.contains(','));
+    let are_codes = values.iter().all(|value| {
+        let parts: Vec<Option<u8>> = value
+            .split(',')
+            .map(|part| part.parse().ok().filter(|_| part.len() <= LISTED_DIGITS && !part.starts_with(['0', '+'])))
+            .collect();
+        parts.iter().all(Option::is_some) && parts.is_sorted_by(|one, other| one < other)
+    });
+    let has_single = lists.clone().count() * 4 <= values.len() * 3;
+    lists.copied().next().filter(|_| are_codes && has_single)
+}
+
 /// The notation in which most of `values` are numbers, the file's if none is better.
 pub(in crate::sample) fn of_values(values: &[&str], csv: &CsvOptions, marks: Marks) -> Found {
     let file = of_file(csv);
@@ -210,6 +228,14 @@ mod tests {
         assert_eq!(also("1.100|2.107", b','), None);
         assert_eq!(also("1.100|2.1", b';'), None);
         assert_eq!(also("0.100|2.107", b';'), None);
+    }
+
+    #[test]
+    fn lists_of_codes_are_no_fractions() {
+        assert_eq!(first_list(&["1", "2,6", "6", "2,8"]), Some("2,6"));
+        for numbers in [&["21,5", "22", "19,8", "20"][..], &["1", "0,5", "2"], &["1,5", "2,6"], &["1", "2"]] {
+            assert_eq!(first_list(numbers), None, "{numbers:?}");
+        }
     }
 
     #[test]

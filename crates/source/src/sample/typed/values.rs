@@ -39,6 +39,10 @@ pub(in crate::sample) fn refine(spec: &mut SourceSpec, pass: &Pass, zone: Option
 fn of_integers(column: &mut ColumnSpec, pass: &Pass, at: usize) -> SampleColumn {
     let parts = integers(&pass.batches, at);
     let far = far_of(&pass.batches, at);
+    let mut numbers = parts.iter().flat_map(|part| part.iter().flatten()).peekable();
+    if numbers.peek().is_some() && numbers.all(times::is_hour_in_digits) {
+        return SampleColumn::default();
+    }
     let ranges: Vec<(i64, i64)> = parts.iter().filter_map(|part| Some((min(part)?, max(part)?))).collect();
     if let Some(found) = times::of_integers(&column.name, &ranges) {
         return SampleColumn { far, ..settle(column, found) };
