@@ -11,6 +11,7 @@ use tidetable_source::sample::Sample;
 
 use crate::scaffold::calendar::day_time::DayTime;
 use crate::scaffold::calendar::months::{MonthNames, Months};
+use crate::scaffold::calendar::part_name::{is_named_time_part, is_unnamed};
 use crate::scaffold::calendar::year_part::{YearCodes, is_named_millis, is_named_part};
 use crate::scaffold::hours::Hours;
 use crate::scaffold::identifier::identifier;
@@ -24,8 +25,8 @@ const CLOCKS: [&str; 12] =
     ["time", "clock", "hour", "hhmm", "hhmmss", "tod", "zeit", "uhrzeit", "hora", "heure", "ora", "tijd"];
 
 /// Names of columns of years, and the years of times in nanoseconds, which such a column may have.
-pub(crate) const YEAR_NAMES: [&str; 12] =
-    ["year", "yr", "yyyy", "jahr", "année", "annee", "año", "ano", "anno", "jaar", "år", "rok"];
+pub(crate) const YEAR_NAMES: [&str; 14] =
+    ["year", "yr", "yyyy", "yy", "#yy", "jahr", "année", "annee", "año", "ano", "anno", "jaar", "år", "rok"];
 pub(crate) const YEARS: std::ops::Range<i64> = 1678..2262;
 
 /// Words in the names of columns of hours.
@@ -60,7 +61,8 @@ pub(crate) struct Column {
     pub codes: Option<YearCodes>,
     /// For columns named like milliseconds: its values, from 0 to 999.
     pub millis: Option<Vec<Option<i64>>>,
-    /// Whether it is text of a folder's name whose values are numbers, as in `month=04`, or years as 1990.0; `whole` has them.
+    /// Whether it is text whose values are numbers, of a folder's name as in `month=04` or of a part of a time, or years as 1990.0;
+    /// `whole` has them.
     pub is_written_number: bool,
     /// For times of day, such as `13:45`, `1:45 PM` or 134500.
     pub clock: Option<DayTime>,
@@ -176,9 +178,11 @@ impl Column {
         if let Some(text) = array.as_string_opt::<i32>() {
             self.longest = text.iter().flatten().map(str::len).max().unwrap_or(0);
             self.has_hash = text.iter().flatten().any(|value| value.contains('#'));
+            // Zeros in front make a month, a day or an hour no code.
+            let is_part = is_named_time_part(&self.name) || is_unnamed(&self.name);
             if let Some(months) = Months::of(text) {
                 (self.whole, self.month_names) = (months.numbers, Some(months.language));
-            } else if let Some(numbers) = short_numbers(text).filter(|_| is_of_path) {
+            } else if let Some(numbers) = short_numbers(text).filter(|_| is_of_path || is_part) {
                 (self.whole, self.is_written_number) = (numbers, true);
             }
             self.clock = DayTime::of_text(&self.name, text)

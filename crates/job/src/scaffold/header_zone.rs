@@ -17,6 +17,8 @@ const FIXED: [(&str, Tz); 7] = [
     ("AEST", Tz::Etc__GMTMinus10),
     ("WET", Tz::Etc__GMT0),
 ];
+/// Those of them whose clocks change, where hours tell that they do.
+const CHANGING: [(&str, Tz); 4] = [("CET", Tz::CET), ("MEZ", Tz::CET), ("EET", Tz::EET), ("WET", Tz::WET)];
 /// Abbreviations that stand for several zones, or for a part of a year.
 const UNCLEAR: [&str; 16] = [
     "CEST", "MESZ", "WEST", "EEST", "EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT", "BST", "IST", "AEDT", "AST",
@@ -44,9 +46,18 @@ impl HeaderZone {
         let of_time =
             time.columns(facts).filter(|column| time.is_taken_as_utc || locals.contains(&column.name.as_str()));
         let found = of_time.map(|column| column.name.as_str()).find_map(Self::of_name)?;
+        // Hours such as 3A and 3B are of clocks that change.
+        let found = if time.needs_zone.is_some() { found.with_summer_time() } else { found };
 
-        let mut others = locals.iter().filter_map(|name| Self::of_name(name));
+        let mut others =
+            locals.iter().filter(|name| **name != found.column.as_str()).filter_map(|name| Self::of_name(name));
         others.all(|other| other.zone == found.zone).then_some(found)
+    }
+
+    /// The zone whose clocks change, for abbreviations that are also used of it all the year.
+    fn with_summer_time(self) -> Self {
+        let zone = CHANGING.iter().find(|(known, _)| *known == self.written).map_or(self.zone, |(_, zone)| *zone);
+        Self { zone, ..self }
     }
 
     /// The zone that a name says, if there is no doubt about it.

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime};
+use chrono::{DateTime, Datelike, NaiveDateTime};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 use tidetable_layout::time::{DAY, LocalOffset, SECOND};
@@ -10,12 +10,15 @@ use tidetable_source::sample::Sample;
 
 use crate::scaffold::calendar::clock_name::ClockName;
 use crate::scaffold::calendar::day_time::DayTime;
-use crate::scaffold::calendar::year_part::{MONTH_NAMES, QUARTER_NAMES, YearCodes, is_named_finer};
-use crate::scaffold::facts::{Column, Facts, YEAR_NAMES, YEARS};
+use crate::scaffold::calendar::part_name::is_unnamed;
+use crate::scaffold::facts::{Column, Facts};
 use crate::scaffold::hours::{HourSql, Numbering};
 use crate::scaffold::identifier::identifier;
 use crate::scaffold::parts::clock::beside_day;
+use crate::scaffold::parts::columns::{add, named, part, whole_column};
 use crate::scaffold::parts::count::CountedTime;
+use crate::scaffold::parts::date::PartedTime;
+use crate::scaffold::parts::digits::DigitTime;
 use crate::scaffold::parts::fraction::Millis;
 
 /// The event time of each row of a sample, and how a job derives it.
@@ -97,22 +100,19 @@ const FIRST: [&str; 8] = ["ts", "timestamp", "time", "datetime", "event", "utc",
 /// Words in names of the start and the end of a span of time.
 const STARTS: [&str; 7] = ["start", "started", "begin", "from", "pickup", "von", "beginn"];
 const ENDS: [&str; 9] = ["end", "ended", "stop", "until", "to", "dropoff", "finish", "bis", "ende"];
-/// Names of days of a month, or of the year where they are beyond 31.
-const DAY_NAMES: [&str; 10] = ["day", "dy", "dd", "mday", "tag", "jour", "día", "dia", "giorno", "dag"];
-/// Names of hours.
-const HOUR_NAMES: [&str; 8] = ["hour", "hr", "hh", "stunde", "heure", "hora", "ora", "uur"];
-/// Names of days of the year.
-const DAYS_OF_YEAR: [&str; 7] = ["doy", "jday", "yday", "dayofyear", "day_of_year", "julian_day", "julianday"];
+/// Words in names of times at which a record was written, where another column says when its span starts.
+const RECORDED: [&str; 6] = ["created", "updated", "modified", "inserted", "imported", "published"];
 
 /// The event time. If there is none, all rows share a constant.
 pub(crate) fn find(sample: &Sample, facts: &Facts, zone: Option<Tz>) -> EventTime {
     let mut constant = None;
-    let ways: [&dyn Fn() -> Option<EventTime>; 6] = [
+    let ways: [&dyn Fn() -> Option<EventTime>; 7] = [
         &|| of_moments(facts),
         &|| of_count(sample, facts, zone),
         &|| of_day_and_clock(facts, zone),
         &|| of_day(facts),
         &|| of_parts(facts, zone),
+        &|| of_digits(facts, zone),
         &|| of_epoch(sample, facts),
     ];
     for way in ways {
@@ -171,8 +171,11 @@ fn of_moments(facts: &Facts) -> Option<EventTime> {
     }
     // Of equal ones the first in the file.
     let has_start = found.iter().any(|column| is_start(column));
+    let is_of_record =
+        |column: &Column| has_start && column.words().iter().any(|word| RECORDED.contains(&word.as_str()));
     found.sort_by_key(|column| {
-        (column.nulls, has_start && is_end(column), !is_likely(column), !is_utc(column), Reverse(column.distinct))
+        let is_unlikely = (has_start && is_end(column), is_of_record(column), !is_likely(column), !is_utc(column));
+        (column.nulls, is_unlikely, Reverse(column.distinct))
     });
     let best = *found.first()?;
     let others = found.len() > 1;
@@ -286,7 +289,9 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
 
     let hour = named(facts, &["hour", "hr", "hora", "heure", "stunde"], 0..25);
     let minute = named(facts, &["minute", "min"], 0..60);
-    let Some((hour_at, hour)) = hour else { return of_day_and_hours(facts, day_at, &start, zone) };
+    let Some((hour_at, hour)) = hour else {
+        return of_day_and_hours(facts, day_at, &start, zone).or_else(|| of_day_and_next(facts, day_at, &start, zone));
+    };
     let mut parts = vec![day_at, hour_at];
     let mut seconds = format!("{start} + 3600 * {}", part(hour));
     let mut micros: Vec<_> = day.whole.iter().map(|day| day.and_then(|day| day.checked_mul(DAY))).collect();
@@ -333,113 +338,46 @@ fn of_day_and_hours(facts: &Facts, day_at: usize, start: &str, zone: Option<Tz>)
     Some(made(facts, parts, sql, micros, Some(Tz::UTC), "a day and the number of an hour, put together"))
 }
 
-/// The columns of which a date is made.
-struct DateParts<'f> {
-    year: &'f Column,
-    /// The month, or 1 if there is none.
-    month: Option<&'f Column>,
-    /// The quarter, instead of a month.
-    quarter: Option<&'f Column>,
-    /// Codes that give the month, instead of both.
-    codes: Option<&'f YearCodes>,
-    day: Option<&'f Column>,
+/// A column with a day, and behind it one without a name that holds hours.
+fn of_day_and_next(facts: &Facts, day_at: usize, start: &str, zone: Option<Tz>) -> Option<EventTime> {
+    let days = facts.column(day_at).filter(|day| is_unnamed(&day.name))?;
+    let micros = days.whole.iter().map(|day| day.and_then(|day| day.checked_mul(DAY))).collect();
+    let (parts, sql, told) = (vec![day_at], String::new(), Vec::new());
+    let day = PartedTime { parts, sql, micros, told, has_finer: false };
+    let PartedTime { parts, sql, micros, told, .. } = day.with_unnamed_hour(facts, start, day_at + 1);
+    let has_hour = parts.len() > 1;
+    let made = made(facts, parts, sql, micros, zone, "a day and an hour, put together");
+    has_hour.then_some(EventTime { told, ..made })
 }
 
-impl DateParts<'_> {
-    fn sql(&self) -> String {
-        let month = match (self.codes, self.quarter) {
-            (Some(codes), _) => codes.sql.clone(),
-            (None, Some(quarter)) => format!("{} * 3 - 2", number(quarter)),
-            (None, None) => self.month.map_or("1".to_owned(), number),
-        };
-        let day = self.day.map_or("1".to_owned(), number);
-        format!("make_date({}, {month}, {day})", number(self.year))
-    }
-
-    /// The start of the date of a row, in microseconds since the epoch; `None` if there is no such date.
-    fn micros(&self, row: usize) -> Option<i64> {
-        let month = match (self.codes, self.quarter) {
-            (Some(codes), _) => codes.months.get(row).copied().flatten()?,
-            (None, Some(quarter)) => whole_at(quarter, row)? * 3 - 2,
-            (None, None) => self.month.map_or(Some(1), |month| whole_at(month, row))?,
-        };
-        let day = self.day.map_or(Some(1), |day| whole_at(day, row))?;
-        let year = i32::try_from(whole_at(self.year, row)?).ok()?;
-        let date = NaiveDate::from_ymd_opt(year, u32::try_from(month).ok()?, u32::try_from(day).ok()?)?;
-        Some(date.and_hms_opt(0, 0, 0)?.and_utc().timestamp_micros())
-    }
-}
-
-fn whole_at(column: &Column, row: usize) -> Option<i64> {
-    column.whole.get(row).copied().flatten()
-}
-
-/// Columns named year, month and day, possibly hour, minute and second; or a year with or without a month.
+/// Columns of the parts of a time, by their names or by their place.
 fn of_parts(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
-    let (year_at, year) = named(facts, &YEAR_NAMES, YEARS)?;
-    let month = named(facts, &MONTH_NAMES, 1..13);
-    let quarter = named(facts, &QUARTER_NAMES, 1..5).filter(|_| month.is_none());
-    let day = named(facts, &DAY_NAMES, 1..32).filter(|_| month.is_some());
-    let mut parts = vec![year_at];
-    parts.extend(month.iter().chain(&quarter).chain(&day).map(|(at, _)| *at));
+    let found = PartedTime::find(facts, is_end).or_else(|| PartedTime::by_place(facts))?;
+    let PartedTime { parts, sql, micros, told, has_finer } = found;
+    let made = made(facts, parts, sql, micros, zone, "put together from its parts");
+    Some(EventTime { has_finer, told, ..made })
+}
 
-    let has_codes = |column: &Column| column.codes.is_some();
-    let codes = whole_column(facts, has_codes).filter(|_| month.is_none() && quarter.is_none());
-    parts.extend(codes.iter().map(|(at, _)| *at));
-    let has_month = month.is_some() || quarter.is_some() || codes.is_some();
-    // A day beyond 31 counts from the start of the year.
-    let is_late = |(_, column): &(usize, &Column)| column.whole.iter().flatten().any(|day| *day > 31);
-    let days = named(facts, &DAY_NAMES, 1..367).filter(is_late);
-    let day_of_year = named(facts, &DAYS_OF_YEAR, 1..367).or(days).filter(|_| !has_month);
-    parts.extend(day_of_year.iter().map(|(at, _)| *at));
-
-    let [month, quarter, day] = [month, quarter, day].map(|found| found.map(|(_, column)| column));
-    let code_column = codes.map(|(_, column)| column);
-    let codes = code_column.and_then(|column| column.codes.as_ref());
-    let date = DateParts { year, month, quarter, codes, day };
-    let mut seconds = format!("cast(date_part('epoch', {}) as bigint)", date.sql());
-    let mut micros: Vec<Option<i64>> = (0..facts.rows).map(|row| date.micros(row)).collect();
-    if let Some((_, day_of_year)) = day_of_year {
-        seconds.push_str(&format!(" + 86400 * ({} - 1)", part(day_of_year)));
-        for (moment, day) in micros.iter_mut().zip(&day_of_year.whole) {
-            *moment = moment.zip(*day).map(|(moment, day)| moment + (day - 1) * DAY);
+/// Whole numbers whose digits are times, or days with a time of day beside them.
+fn of_digits(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
+    let DigitTime { at, seconds, mut micros, is_day, told } = DigitTime::find(facts)?;
+    let clock_at = if is_day { beside_day(&facts.columns, at, is_end) } else { None };
+    let clock = clock_at.and_then(|at| Some((at, facts.column(at)?.clock.as_ref()?)));
+    let (parts, sql) = match clock {
+        Some((clock_at, DayTime { micros: clocks, sql, has_fraction })) => {
+            for (moment, clock) in micros.iter_mut().zip(clocks) {
+                *moment = moment.zip(*clock).map(|(moment, clock)| moment + clock);
+            }
+            let sql = match has_fraction {
+                true => format!("to_timestamp_micros(1000000 * {seconds} + {sql})"),
+                false => format!("to_timestamp_seconds({seconds} + {sql})"),
+            };
+            (vec![at, clock_at], sql)
         }
-    }
-    let is_of_year = |row: usize| codes.is_some_and(|codes| codes.months.get(row) == Some(&None));
-    if micros.iter().enumerate().any(|(row, micros)| micros.is_none() && !is_of_year(row)) {
-        return None;
-    }
-
-    for (names, range, size) in
-        [(&HOUR_NAMES[..], 0..25, 3600), (&["minute", "min", "mi"], 0..60, 60), (&["second", "sec", "ss"], 0..60, 1)]
-    {
-        let Some((at, column)) = named(facts, names, range).filter(|_| day.is_some() || day_of_year.is_some()) else {
-            break;
-        };
-        seconds.push_str(&format!(" + {size} * {}", part(column)));
-        add(&mut micros, column, size);
-        parts.push(at);
-    }
-    let local = format!("to_timestamp_seconds({seconds})");
-
-    let mut told = Vec::new();
-    if let Some(code) = codes.and_then(|codes| codes.whole_year.as_ref()) {
-        let name = code_column.map_or("", |column| column.name.as_str());
-        told.push(format!("{name}: '{code}' is of a whole year, and has no time."));
-    }
-    // A year alone is not all that the file says.
-    let finer = facts.columns.iter().find(|column| is_named_finer(&column.name) && column.distinct > 1);
-    let finer = finer.filter(|_| parts == [year_at]);
-    if let Some(finer) = finer {
-        parts.clear();
-        let first = finer.first.as_ref().map_or(String::new(), |first| format!(" ('{first}')"));
-        told.push(format!(
-            "The time of a row is the start of {}: {}{first} says more, and is not put together with it; `derive` can do it.",
-            year.name, finer.name
-        ));
-    }
-    let made = made(facts, parts, local, micros, zone, "put together from its parts");
-    Some(EventTime { has_finer: finer.is_some(), told, ..made })
+        None => (vec![at], format!("to_timestamp_seconds({seconds})")),
+    };
+    let made = made(facts, parts, sql, micros, zone, "the digits of a number");
+    Some(EventTime { told: vec![told], ..made })
 }
 
 /// Integers that may be times since the epoch, if there is nothing better.
@@ -460,13 +398,6 @@ fn of_epoch(sample: &Sample, facts: &Facts) -> Option<EventTime> {
         }));
     }
     Some(EventTime { micros, ..alone(column, "its numbers have the magnitude of times since the epoch") })
-}
-
-/// Adds the values of a column to times, each of so many seconds.
-fn add(micros: &mut [Option<i64>], column: &Column, seconds: i64) {
-    for (moment, part) in micros.iter_mut().zip(&column.whole) {
-        *moment = moment.zip(*part).map(|(moment, part)| moment + part * seconds * SECOND);
-    }
 }
 
 /// The event time whose local time is the SQL `local`.
@@ -512,37 +443,6 @@ fn instant(zone: Tz, local: i64) -> Option<i64> {
 pub(crate) fn repeated_local(zone: Tz, micros: i64) -> Option<NaiveDateTime> {
     let local = DateTime::from_timestamp_micros(micros)?.with_timezone(&zone).naive_local();
     matches!(LocalOffset::resolve(&zone, &local), LocalOffset::Ambiguous { .. }).then_some(local)
-}
-
-/// SQL for the number of a year, month or day.
-fn number(part: &Column) -> String {
-    let name = identifier(&part.name);
-    match part.month_names {
-        Some(months) => months.sql(&part.name),
-        None => format!("cast({name} as int)"),
-    }
-}
-
-/// SQL for the number of an hour, minute or second.
-fn part(column: &Column) -> String {
-    let name = identifier(&column.name);
-    if column.is_written_number { format!("cast({name} as bigint)") } else { name }
-}
-
-/// The column without nulls whose name is one of `names` and whose values are in `range`.
-fn named<'f>(facts: &'f Facts, names: &[&str], range: std::ops::Range<i64>) -> Option<(usize, &'f Column)> {
-    whole_column(facts, |column| {
-        names.contains(&column.name.to_lowercase().as_str())
-            && (matches!(column.kind, FieldType::Int64 | FieldType::UInt64)
-                || column.month_names.is_some()
-                || column.is_written_number)
-            && column.whole.iter().flatten().all(|value| range.contains(value))
-    })
-}
-
-/// The first column without nulls of which `fits` is true, with its place.
-fn whole_column(facts: &Facts, fits: impl Fn(&Column) -> bool) -> Option<(usize, &Column)> {
-    facts.columns.iter().enumerate().find(|(_, column)| column.nulls == 0 && fits(column))
 }
 
 /// `wanted`, or a similar name that no column has.

@@ -1,5 +1,7 @@
 //! The time of day that goes with a day.
 
+use tidetable_layout::FieldType;
+
 use crate::scaffold::calendar::clock_name::ClockName;
 use crate::scaffold::facts::Column;
 
@@ -13,6 +15,8 @@ pub(crate) fn beside_day(columns: &[Column], day_at: usize, is_end: impl Fn(&Col
         match ClockName::of(&column.words()) {
             ClockName::TimeOfDay if is_end(column) => end = end.or(Some(at)),
             ClockName::TimeOfDay => return Some(at),
+            // The second clock of `day,clock,day,clock` goes with the second day.
+            ClockName::Neutral if is_of_other_day(columns, at, day_at) => {}
             ClockName::Neutral => neutral.push(at),
             ClockName::Undecided | ClockName::Other => {}
         }
@@ -21,4 +25,10 @@ pub(crate) fn beside_day(columns: &[Column], day_at: usize, is_end: impl Fn(&Col
         [at] if end.is_none() && at.abs_diff(day_at) == 1 => Some(*at),
         _ => end,
     }
+}
+
+/// Whether a day other than that at `day_at` stands right before the clock at `at`.
+fn is_of_other_day(columns: &[Column], at: usize, day_at: usize) -> bool {
+    let before = at.checked_sub(1).filter(|before| *before != day_at).and_then(|before| columns.get(before));
+    before.is_some_and(|column| column.kind == FieldType::Date)
 }
