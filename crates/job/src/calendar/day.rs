@@ -37,7 +37,8 @@ pub fn days_touched(tz: Tz, range: Range<i64>) -> impl Iterator<Item = NaiveDate
 /// A UTC day, given in days since the epoch.
 pub fn utc_day(day: i32) -> Range<i64> {
     let start = i64::from(day) * DAY;
-    start..start + DAY
+    // The last day that microseconds reach is not a whole one.
+    start..start.saturating_add(DAY)
 }
 
 fn local_date(tz: Tz, micros: i64) -> Option<NaiveDate> {
@@ -99,6 +100,13 @@ mod tests {
         let bounds = day_bounds(tz, date(day));
         assert_eq!((bounds.end - bounds.start) % HOUR, 0);
         (bounds.end - bounds.start) / HOUR
+    }
+
+    #[test]
+    fn the_last_day_of_microseconds_is_outside_the_calendar() {
+        let last = i64::MAX.div_euclid(DAY) as i32;
+        assert_eq!(utc_day(last).end, i64::MAX);
+        assert_eq!(local_days(Tz::UTC, last).next(), None);
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Period {
             }
             Per::Hour => {
                 let start = self.start.with_minute(0).unwrap_or(self.start).and_utc().timestamp_micros();
-                start..start + HOUR
+                start..start.saturating_add(HOUR)
             }
             Per::Query => i64::MIN..i64::MAX,
         }

@@ -62,7 +62,7 @@ pub fn days_in(days: &[i32], window: Window, start: i64) -> Vec<i32> {
     let mut within = days.to_vec();
     within.retain(|day| {
         let begun = i64::from(*day) * DAY;
-        begun < bounds.end && bounds.start < begun + DAY
+        begun < bounds.end && bounds.start < begun.saturating_add(DAY)
     });
 
     within
