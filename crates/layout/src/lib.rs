@@ -30,6 +30,7 @@ pub mod parse;
 mod plan;
 pub mod protobuf;
 pub mod pushdown;
+pub mod read_back;
 mod scalar;
 pub mod schema;
 pub mod spec;

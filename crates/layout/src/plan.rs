@@ -217,6 +217,11 @@ impl Layout {
         self.spec.window == Window::None || self.window_origin().is_some()
     }
 
+    /// Whether a table keeps cells as they are, whose row keys are any bytes: `{row_key:hex}`.
+    pub(crate) fn keeps_cells(&self) -> bool {
+        matches!(self.key.segments.as_slice(), [Segment::Field(field)] if field.form == Form::Hex)
+    }
+
     /// The record fields that the output of `decode` is sorted by, most significant first, all ascending.
     ///
     /// Only orders that the key bytes guarantee: text before a delimiter does not sort as the tuple does (`ab#` comes

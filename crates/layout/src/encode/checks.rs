@@ -16,13 +16,15 @@ use crate::time::TIMESTAMP_RANGE;
 /// The most bytes of a cell that Bigtable accepts: 100 MiB.
 const MAX_CELL: usize = 100 * 1024 * 1024;
 
-/// Rejects events with a time outside [`TIMESTAMP_RANGE`] in any column.
+/// Rejects events with a time outside [`TIMESTAMP_RANGE`] in any column. A table that keeps cells as they are takes any that
+/// Bigtable has.
 pub(super) fn check_times(layout: &Layout, columns: &[ArrayRef], rejects: &mut Rejects) {
+    let range = if layout.keeps_cells() { 0..=i64::MAX } else { TIMESTAMP_RANGE };
     for (field, column) in columns.iter().enumerate().take(layout.source.fields.len()) {
         let Some(array) = column.as_primitive_opt::<TimestampMicrosecondType>() else { continue };
-        if array.values().iter().any(|time| !TIMESTAMP_RANGE.contains(time)) {
+        if array.values().iter().any(|time| !range.contains(time)) {
             for (event, time) in array.iter().enumerate() {
-                if time.is_some_and(|time| !TIMESTAMP_RANGE.contains(&time)) {
+                if time.is_some_and(|time| !range.contains(&time)) {
                     rejects.push(event, Some(field), RejectReason::TimeRange);
                 }
             }
