@@ -144,6 +144,7 @@ lint:
     python3 sample-data/market-data/make.py --check
     python3 sample-data/weather-balloons/make.py --check
     python3 sample-data/schema-patterns/check.py
+    python3 sample-data/bigtable-dump/check.py
 
 # Lints of features that are off by default.
 lint-features:

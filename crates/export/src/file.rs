@@ -1,6 +1,7 @@
 //! The rows of one query in one file anywhere, such as for the command `export`.
 
 pub(crate) mod bigtable;
+pub(crate) mod bigtable_avro;
 pub(crate) mod cbt;
 pub(crate) mod cell_query;
 pub(crate) mod cells;
@@ -37,7 +38,7 @@ use crate::file::writer::FileWriter;
 pub struct QueryFile<'a> {
     /// The session of the query.
     pub session: &'a Session,
-    /// The query. For [`FileFormat::BigtableParquet`] and [`FileFormat::CbtCsv`] it returns cells, as `cells.T` does.
+    /// The query. For the formats of cells, such as [`FileFormat::BigtableParquet`], it returns cells, as `cells.T` does.
     pub sql: &'a str,
     /// Values for its `$name` parameters.
     pub params: &'a [(&'a str, ScalarValue)],

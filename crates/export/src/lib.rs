@@ -11,6 +11,7 @@
 //! If a run stops after writing a file and before updating the list, the
 //! part is stale, and the next run publishes it again.
 
+mod avro;
 mod delta;
 mod error;
 mod file;

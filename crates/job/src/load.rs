@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use chrono_tz::Tz;
+use tidetable_layout::read_back::RowDecoder;
+use tidetable_source::{DumpForm, DumpLayout};
 use tidetable_sql::Preparation;
 use toml::de::DeTable;
 
@@ -15,9 +17,11 @@ use crate::file::name_conflict::common_name;
 use crate::file::names::Id;
 use crate::file::problem::{JobFileError, Mistake};
 use crate::file::sections::declared_table::Table;
+use crate::file::sections::dump::DumpKeys;
 use crate::file::sections::export::Export;
 use crate::file::sections::messages::Messages;
 use crate::file::sections::source::{Derived, ReadSource, Source};
+use crate::file::words::nearest;
 use crate::file::{keys, sections};
 use crate::project::Project;
 use crate::series::series;
@@ -148,7 +152,7 @@ fn read<'a>(reader: &mut Reader<'_>, table: &'a DeTable<'a>, path: &Path) -> Opt
         timezone: timezone?,
         catch_up,
         catch_up_window,
-        sources: sources.into_iter().map(|source| source_of(source, &tables)).collect(),
+        sources: sources.into_iter().map(|source| source_of(reader, source, &tables)).collect(),
         tables,
         exports,
         catalog,
@@ -219,9 +223,30 @@ fn published_once(reader: &mut Reader<'_>, export: &Export, earlier: &[Export], 
     }
 }
 
+/// What the rows of dumps become in a job with these tables.
+fn dump_form(reader: &mut Reader<'_>, keys: DumpKeys, tables: &[Table]) -> DumpForm {
+    let DumpKeys { layout, families } = keys;
+    let Some((name, at)) = layout else { return DumpForm::Cells { families } };
+    let Some(table) = tables.iter().find(|table| table.spec.name == name) else {
+        let known: Vec<String> = tables.iter().map(|table| table.spec.name.clone()).collect();
+        let near = nearest(&name, known.iter().map(String::as_str));
+        reader.refuse(at, Mistake::UnknownTarget { name, known, near });
+        return DumpForm::default();
+    };
+    match RowDecoder::new(table.layout.clone().into()) {
+        Ok(decoder) => DumpForm::Records(DumpLayout::new(decoder)),
+        Err(lost) => {
+            let (column, reason) = (lost.column, lost.why.to_string());
+            reader.refuse(at, Mistake::NoWayBack { table: name, column, reason });
+            DumpForm::default()
+        }
+    }
+}
+
 /// A source of a job with these tables.
-fn source_of(read: ReadSource, tables: &[Table]) -> Source {
-    let ReadSource { mut spec, derived: Derived { written: derive, compiled }, storage, .. } = read;
+fn source_of(reader: &mut Reader<'_>, read: ReadSource, tables: &[Table]) -> Source {
+    let ReadSource { mut spec, derived: Derived { written: derive, compiled }, storage, dump, .. } = read;
+    spec.dump = dump_form(reader, dump, tables);
     spec.series = series(&spec, compiled.as_ref(), tables);
     Source { spec, derive, preparation: Preparation { derive: compiled, filter: None }, storage }
 }

@@ -189,6 +189,29 @@ pub enum SourceError {
         "{path}: its blocks are compressed by {codec}, which is not read; write it with deflate, snappy, zstandard or null"
     )]
     AvroCodec { path: String, codec: String },
+    /// A file without the columns of a dump of Bigtable.
+    #[error(
+        "{path}: this is no dump of Bigtable: it has {}; a dump has `key` and `cells` with family, qualifier, timestamp and \
+         value, in CSV a line of families and one of qualifiers: correct `format`",
+        names(found)
+    )]
+    NotDump { path: String, found: Vec<String> },
+    /// Cells of a dump that no column takes.
+    #[error(
+        "{path}: it has cells of family {family:?}, which no column holds: add a column, such as value_{} = \"text\", to `columns`, \
+         `families` and the table; or declare `value`, which holds the cells of all families",
+        column_word(family)
+    )]
+    DumpFamily { path: String, family: String },
+    /// A dump of which files are missing.
+    #[error(
+        "{dump}: {} of its {count} files {} missing ({}); the dump is still being written, or was copied in part: it is not loaded",
+        missing.len(), if missing.len() == 1 { "is" } else { "are" }, names(missing)
+    )]
+    DumpIncomplete { dump: String, count: usize, missing: Vec<String> },
+    /// A line of a CSV for `cbt` that cannot be read.
+    #[error("{path}, line {line}: {problem}; the file is damaged: copy it again")]
+    DumpLine { path: String, line: u64, problem: String },
     /// A Parquet file that does not read.
     #[error("{path}: {source}; check that the file is whole Parquet, and write it again if not")]
     Parquet { path: String, source: ParquetError },
@@ -247,6 +270,11 @@ fn damage(error: &io::Error) -> &'static str {
 /// Does `work` on the file at `path`; a panic of a library is an error of that file.
 pub(crate) fn at_boundary<T>(path: &str, work: impl FnOnce() -> Result<T, SourceError>) -> Result<T, SourceError> {
     catch(work).unwrap_or_else(|panicked| Err(SourceError::Panicked { path: path.to_owned(), panicked }))
+}
+
+/// A family as part of the name of a column.
+fn column_word(family: &str) -> String {
+    family.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
 }
 
 fn names(header: &[String]) -> String {

@@ -54,6 +54,7 @@ mod columnar;
 mod content_hash;
 mod csv;
 mod decompress;
+mod dump;
 pub mod error;
 mod format;
 #[cfg(fuzzing)]
@@ -92,7 +93,7 @@ pub use read::{Chunk, Growth, HeldContent, InputReader, ParsedChunk, Parser};
 pub use reader_version::ReaderVersion;
 pub use reject::{RejectReason, Rejected, shown_text};
 pub use spec::Thousands;
-pub use spec::{ColumnSpec, CsvOptions, MaxRejected, Preset, SchemaMode, SourceSpec};
+pub use spec::{ColumnSpec, CsvOptions, DumpForm, DumpLayout, MaxRejected, Preset, SchemaMode, SourceSpec};
 pub use storage::{
     BucketAddress, BucketError, BucketFault, DiscoveredFiles, InputFile, OpenedBucket, PULL_DIRECTORY, PULL_FORMAT,
     PULL_LIST, PULL_UNDER_WAY, PackedContent, PullList, PulledDirectory, PulledFamily, Secret, Storage, Unread,

@@ -56,6 +56,18 @@ pub enum RejectReason {
     /// Lists that `each` reads side by side have different numbers of elements.
     #[error("the lists of `each` have different lengths: {least} and {most}")]
     UnequalLists { least: usize, most: usize },
+    /// A row of a dump without a row key, which a row of Bigtable always has.
+    #[error("there is no row key")]
+    NoRowKey,
+    /// A row of a dump, or a cell of it, that lacks a part.
+    #[error("there is no `{part}`")]
+    NoPart { part: &'static str },
+    /// A cell of a family of integers that is no integer.
+    #[error("a cell of family {family} has {bytes} bytes, not the 8 of an integer")]
+    NotEightBytes { family: String, bytes: usize },
+    /// A row of a dump that the layout by which it is read cannot have written.
+    #[error("{reason}")]
+    NotOfLayout { reason: String },
     /// The row has bytes that are not UTF-8.
     #[error("not UTF-8")]
     InvalidUtf8,

@@ -1,8 +1,11 @@
 //! A source as its job declares it.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use chrono_tz::Tz;
+use tidetable_layout::read_back::RowDecoder;
 use tidetable_layout::{Field, FieldType, SourceSchema};
 
 use crate::error::SourceError;
@@ -211,6 +214,55 @@ pub enum SchemaMode {
     Reject,
 }
 
+/// What the rows of a dump become.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DumpForm {
+    /// A row for each cell, with `row_key`, `family`, `qualifier`, `timestamp` and `value`; bytes are hexadecimal text.
+    Cells {
+        /// Columns that hold the values of one family, each with the id of the family.
+        families: BTreeMap<String, String>,
+    },
+    /// Records that a layout reads from keys, qualifiers and values.
+    Records(DumpLayout),
+}
+
+impl Default for DumpForm {
+    fn default() -> Self {
+        Self::Cells { families: BTreeMap::new() }
+    }
+}
+
+/// The layout by which rows of a dump are read. Two are equal if they read alike.
+#[derive(Debug, Clone)]
+pub struct DumpLayout {
+    decoder: Arc<RowDecoder>,
+    fingerprint: String,
+}
+
+impl DumpLayout {
+    /// By a decoder of the rows of a table.
+    pub fn new(decoder: RowDecoder) -> Self {
+        let fingerprint = decoder.layout().fingerprint();
+        Self { decoder: Arc::new(decoder), fingerprint }
+    }
+
+    /// The decoder of rows.
+    pub fn decoder(&self) -> &RowDecoder {
+        &self.decoder
+    }
+
+    /// Changes with the layout and the columns that it is compiled for.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+}
+
+impl PartialEq for DumpLayout {
+    fn eq(&self, other: &Self) -> bool {
+        self.fingerprint == other.fingerprint
+    }
+}
+
 /// A source of a job: files of one kind, and how their rows are read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SourceSpec {
@@ -223,6 +275,8 @@ pub struct SourceSpec {
     /// Paths of lists: each of their elements is an event, which has the values outside of the list too. Several are read
     /// side by side.
     pub each: Vec<String>,
+    /// What the rows of a dump of Bigtable become; unused for other formats.
+    pub dump: DumpForm,
     /// What writes the files, if their records have a shape that is known.
     pub preset: Option<Preset>,
     /// Dialect of delimited text, unused for other formats.

@@ -40,6 +40,8 @@ pub enum ExportForm {
     Arrow,
     /// Parquet for Dataflow's template "Parquet to Cloud Bigtable".
     BigtableParquet,
+    /// Avro for Dataflow's template "Avro to Cloud Bigtable".
+    BigtableAvro,
     /// CSV for `cbt import .. timestamp=value-encoded`.
     CbtCsv,
 }

@@ -141,6 +141,7 @@ fn output_format(format: ExportForm) -> OutputFormat {
         ExportForm::Json => OutputFormat::Text(Output::Json),
         ExportForm::Arrow => OutputFormat::Binary(FileFormat::Arrow),
         ExportForm::BigtableParquet => OutputFormat::Binary(FileFormat::BigtableParquet),
+        ExportForm::BigtableAvro => OutputFormat::Binary(FileFormat::BigtableAvro),
         ExportForm::CbtCsv => OutputFormat::Binary(FileFormat::CbtCsv),
     }
 }

@@ -41,6 +41,7 @@ pub const EXPORT_FILE_EXTENSIONS: &Extensions = &[
     (".parquet", OutputFormat::Binary(FileFormat::Parquet)),
     (".bigtable.parquet", OutputFormat::Binary(FileFormat::BigtableParquet)),
     (".csv", OutputFormat::Text(Output::Csv)),
+    (".bigtable.avro", OutputFormat::Binary(FileFormat::BigtableAvro)),
     (".cbt.csv", OutputFormat::Binary(FileFormat::CbtCsv)),
     (".json", OutputFormat::Text(Output::Json)),
     (".jsonl", OutputFormat::Text(Output::Json)),

@@ -12,6 +12,8 @@ pub enum FileFormat {
     Arrow,
     /// Parquet for Dataflow's "Parquet to Bigtable" template: a record per row with its cells.
     BigtableParquet,
+    /// Avro for Dataflow's "Avro to Bigtable" template: a record per row with its cells.
+    BigtableAvro,
     /// CSV for `cbt import`: a line per row with a value per column, `value@micros`.
     CbtCsv,
 }
@@ -20,7 +22,8 @@ pub enum FileFormat {
 const SHORTEST_RUN: usize = 5;
 
 impl FileFormat {
-    const ALL: [Self; 5] = [Self::Parquet, Self::BigtableParquet, Self::Csv, Self::CbtCsv, Self::Arrow];
+    const ALL: [Self; 6] =
+        [Self::Parquet, Self::BigtableParquet, Self::BigtableAvro, Self::Csv, Self::CbtCsv, Self::Arrow];
 
     /// The name of the file of a part with one file; replacing the part replaces it.
     pub fn file_name(self) -> &'static str {
@@ -28,6 +31,7 @@ impl FileFormat {
             Self::Parquet => "part-0.parquet",
             Self::BigtableParquet => "part-0.bigtable.parquet",
             Self::Csv => "part-0.csv",
+            Self::BigtableAvro => "part-0.bigtable.avro",
             Self::CbtCsv => "part-0.cbt.csv",
             Self::Arrow => "part-0.arrow",
         }

@@ -18,6 +18,7 @@ use tidetable_blobs::BlobWriter;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::file::bigtable::BigtableParquet;
+use crate::file::bigtable_avro::BigtableAvro;
 use crate::file::cbt::CbtCsv;
 use crate::file::csv::CsvFile;
 use crate::file::format::FileFormat;
@@ -38,6 +39,7 @@ enum Inner {
     Csv(Box<CsvFile<Summing>>),
     Arrow(Box<IpcWriter<Summing>>),
     Bigtable(Box<BigtableParquet<Summing>>),
+    BigtableAvro(Box<BigtableAvro<Summing>>),
     Cbt(Box<CbtCsv<Summing>>),
 }
 
@@ -65,6 +67,7 @@ impl FileWriter {
                 Inner::Arrow(Box::new(IpcWriter::try_new(out, &schema)?))
             }
             FileFormat::BigtableParquet => Inner::Bigtable(Box::new(BigtableParquet::new(out, spec)?)),
+            FileFormat::BigtableAvro => Inner::BigtableAvro(Box::new(BigtableAvro::new(out)?)),
             FileFormat::CbtCsv => Inner::Cbt(Box::new(CbtCsv::new(out, spec.columns.clone())?)),
         };
         Ok(Self { inner, bytes })
@@ -85,6 +88,7 @@ impl FileWriter {
             Inner::Csv(writer) => writer.write(batch),
             Inner::Arrow(writer) => writer.write(batch),
             Inner::Bigtable(writer) => writer.write(batch),
+            Inner::BigtableAvro(writer) => writer.write(batch),
             Inner::Cbt(writer) => writer.write(batch),
         }
     }
@@ -96,7 +100,7 @@ impl FileWriter {
                 writer.append_key_value_metadata(KeyValue::new(key.to_owned(), value.to_owned()));
             }
             Inner::Arrow(writer) => writer.write_metadata(key, value),
-            Inner::Csv(_) | Inner::Bigtable(_) | Inner::Cbt(_) => {}
+            Inner::Csv(_) | Inner::Bigtable(_) | Inner::BigtableAvro(_) | Inner::Cbt(_) => {}
         }
     }
 
@@ -107,6 +111,7 @@ impl FileWriter {
             Inner::Csv(writer) => writer.into_inner(),
             Inner::Arrow(writer) => writer.into_inner()?,
             Inner::Bigtable(writer) => writer.finish()?,
+            Inner::BigtableAvro(writer) => writer.finish()?,
             Inner::Cbt(writer) => writer.finish()?,
         };
         let Summing { blob, hash, bytes } = out;

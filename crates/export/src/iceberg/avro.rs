@@ -1,23 +1,14 @@
 //! Avro object container files, as manifests are: written by an [`Encoder`] whose caller knows the schema, read as [`Datum`]s by
 //! the schema in the header, which may be that of another engine.
-//!
-//! ```text
-//! "Obj" 1, header: map of bytes (avro.schema, avro.codec, ..), 16 bytes that mark the end of a block,
-//! then blocks: number of records, length, records (deflated), the same 16 bytes
-//! ```
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::Read;
 
-use flate2::Compression;
 use flate2::read::DeflateDecoder;
-use flate2::write::DeflateEncoder;
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
-const MAGIC: &[u8] = b"Obj\x01";
-const SCHEMA: &str = "avro.schema";
-const CODEC: &str = "avro.codec";
+use crate::avro::{CODEC, Encoder, MAGIC, SCHEMA, block, header, packed};
 
 /// Bytes that the blocks of one file may have unpacked: a damaged file claims more.
 const MOST_BYTES: u64 = 1 << 31;
@@ -25,78 +16,15 @@ const MOST_BYTES: u64 = 1 << 31;
 /// How deep types may be nested.
 const MOST_DEPTH: usize = 32;
 
-/// Writes values one after the other.
-#[derive(Debug, Default)]
-pub(crate) struct Encoder {
-    bytes: Vec<u8>,
-}
-
-impl Encoder {
-    /// An `int` or a `long`.
-    pub(crate) fn long(&mut self, value: i64) {
-        let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
-        while rest >= 0x80 {
-            self.bytes.push((rest & 0x7f) as u8 | 0x80);
-            rest >>= 7;
-        }
-        self.bytes.push(rest as u8);
-    }
-
-    pub(crate) fn bytes(&mut self, value: &[u8]) {
-        self.long(value.len() as i64);
-        self.bytes.extend_from_slice(value);
-    }
-
-    pub(crate) fn text(&mut self, value: &str) {
-        self.bytes(value.as_bytes());
-    }
-
-    pub(crate) fn boolean(&mut self, value: bool) {
-        self.bytes.push(u8::from(value));
-    }
-
-    /// A union of null and another type.
-    pub(crate) fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
-        self.long(i64::from(value.is_some()));
-        if let Some(value) = value {
-            write(self, value);
-        }
-    }
-
-    /// An array.
-    pub(crate) fn array<T>(&mut self, items: impl ExactSizeIterator<Item = T>, mut write: impl FnMut(&mut Self, T)) {
-        if items.len() > 0 {
-            self.long(items.len() as i64);
-            items.for_each(|item| write(self, item));
-        }
-        self.long(0);
-    }
-}
-
 /// A file of `count` records of `schema`, which are encoded in `records`, with these pairs in its header.
 pub(crate) fn container(schema: &Value, pairs: &[(&str, String)], count: usize, records: &Encoder) -> Vec<u8> {
-    let mut deflated = DeflateEncoder::new(Vec::new(), Compression::default());
-    // Writing into memory does not fail.
-    let packed = match deflated.write_all(&records.bytes) {
-        Ok(()) => deflated.finish().unwrap_or_default(),
-        Err(_) => Vec::new(),
-    };
+    let packed = packed(records);
     let mark = xxh3_128(&packed).to_le_bytes();
-
-    let mut header = vec![(SCHEMA, schema.to_string()), (CODEC, "deflate".to_owned())];
-    header.extend(pairs.iter().cloned());
-    let mut file = Encoder { bytes: MAGIC.to_vec() };
-    file.array(header.iter(), |file, (key, value)| {
-        file.text(key);
-        file.text(value);
-    });
-    file.bytes.extend_from_slice(&mark);
+    let mut file = header(schema, pairs, &mark);
     if count > 0 {
-        file.long(count as i64);
-        file.bytes(&packed);
-        file.bytes.extend_from_slice(&mark);
+        file.extend_from_slice(&block(count, &packed, &mark));
     }
-    file.bytes
+    file
 }
 
 /// A value that was read.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::iceberg::avro::{Datum, Encoder, container, records};
+use crate::avro::Encoder;
+use crate::iceberg::avro::{Datum, container, records};
 
 /// What a manifest says of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -167,7 +167,9 @@ pub(crate) static SOURCE: Section = Section {
     noun: "source",
     keys: &[
         key("files", ValueShape::Texts).says("Paths or URLs of the files; `*`, `**` and `{day:%Y-%m-%d}` stand for parts of them, and a folder for the data files below it."),
-        key("format", ValueShape::Text).says("Format of the files: `csv`, `parquet`, `json` (lines of JSON), `arrow` or `avro`; by default, from their names."),
+        key("format", ValueShape::Text).says("Format of the files: `csv`, `parquet`, `json` (lines of JSON), `arrow` or `avro`; or of dumps of Bigtable: `bigtable-parquet`, `bigtable-avro` or `cbt-csv`. By default, from their names."),
+        key("layout", ValueShape::Text).says("Table of this job whose layout reads the rows of a dump back into records; without it, each cell is a row."),
+        key("families", ValueShape::Table).says("Columns that hold the cells of one family of a dump, each with the family."),
         key("series", ValueShape::Texts).says(
             "Columns whose values tell series apart, such as `meter`, where a column is `ambiguous = \"by-order\"`; by default those that \
              row keys and qualifiers of all its tables have, times apart.",

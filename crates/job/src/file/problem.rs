@@ -14,7 +14,7 @@ use tidetable_sql::{ExpressionError, QueryError};
 use crate::calendar::template::TimeTemplateError;
 use crate::file::keys::{Section, ValueShape};
 use crate::file::names::Id;
-use crate::file::words::listed;
+use crate::file::words::{listed, nearest};
 use crate::mask::masked;
 
 /// An invalid file with all its mistakes. Rendered by miette with file, line, column and excerpt.
@@ -226,6 +226,12 @@ pub(crate) enum Mistake {
     EnvOrFile { key: &'static str },
     #[error("columns without a header have no names that `{mode}` could compare")]
     ModeWithoutHeader { mode: &'static str },
+    #[error("`{key}` is for dumps of Bigtable")]
+    DumpOnly { key: &'static str },
+    #[error("a dump becomes records by `layout`, or cells by `families`")]
+    LayoutAndFamilies,
+    #[error("rows of table `{table}` do not read back: column `{column}`: {reason}")]
+    NoWayBack { table: String, column: String, reason: String },
     #[error("the job comes after itself")]
     AfterItself,
     #[error("which source is the table from?")]
@@ -480,6 +486,9 @@ impl Mistake {
                 [] => "add `[messages.NAME]` with `fields = { column = 1, .. }`".to_owned(),
                 known => format!("the messages are {}", listed(known)),
             }),
+            Self::DumpOnly { .. } => "set `format` to `bigtable-parquet`, `bigtable-avro` or `cbt-csv`".to_owned(),
+            Self::LayoutAndFamilies => "remove one of them".to_owned(),
+            Self::NoWayBack { .. } => "load the dump cell by cell, without `layout`".to_owned(),
             Self::FieldsAndProto => {
                 "write `fields = { column = 1, .. }`, or `proto = \"file.proto\"`".to_owned()
             }
@@ -559,6 +568,12 @@ fn did_you_mean(near: &Option<String>) -> Option<String> {
 fn unknown_table(error: &QueryError) -> Option<String> {
     let QueryError::Wrong(error) = error else { return None };
     error.unknown_name().filter(|unknown| unknown.is_table).map(|unknown| unknown.name)
+}
+
+/// The mistake of naming a column that the source `source` does not have.
+pub(crate) fn unknown_column(name: &str, source: &str, known: Vec<String>) -> Mistake {
+    let near = nearest(name, known.iter().map(String::as_str));
+    Mistake::UnknownColumn { name: name.to_owned(), owner: source.to_owned(), known, near }
 }
 
 /// What is wrong with the query of a derived table.

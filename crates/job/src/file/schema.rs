@@ -65,7 +65,7 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
 
         ("source", "csv") => One(&CSV),
         ("source", "columns") => NamedOrText(&COLUMN_TYPE),
-        ("source", "derive") => NamedPlain("string"),
+        ("source", "derive" | "families") => NamedPlain("string"),
         ("source", "format") => Words(&Format::KEYS),
         ("source", "preset") => Words(&Preset::KEYS),
         ("source", "schema") => Words(&["freeze", "evolve", "reject"]),
@@ -89,7 +89,7 @@ fn holds(section: &Section, key: &str) -> Option<Holds> {
         ("column", "each" | "json") => Words(&["*"]),
 
         ("export", "per") => Words(&["day", "hour", "month", "query"]),
-        ("export", "format") => Words(&["parquet", "csv", "arrow", "bigtable-parquet", "cbt-csv"]),
+        ("export", "format") => Words(&["parquet", "csv", "arrow", "bigtable-parquet", "bigtable-avro", "cbt-csv"]),
         ("export", "decimals") => Words(&["exact", "float"]),
         ("export", "mode") => Words(&["replace", "append", "upsert"]),
         _ => return None,

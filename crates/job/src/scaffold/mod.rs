@@ -2,6 +2,7 @@
 //! comments, and an export.
 //!
 //! - `files` finds the files, and writes the patterns that match them.
+//! - `dump` proposes a job for a dump of Bigtable, which has no columns to look at.
 //! - `facts` computes statistics of the columns of a sample.
 //! - `time` finds the event time, or derives it from several columns.
 //! - `calendar` reads parts of times as files write them; `parts` chooses the columns that are part of the event time.
@@ -12,6 +13,7 @@
 
 pub(crate) mod calendar;
 pub(crate) mod draft;
+pub(crate) mod dump;
 pub(crate) mod entity;
 pub(crate) mod error;
 pub(crate) mod facts;
@@ -30,8 +32,8 @@ pub(crate) mod write;
 use std::path::{Path, PathBuf};
 
 use chrono_tz::Tz;
-use tidetable_source::Storage;
-use tidetable_source::sample::Sample;
+use tidetable_source::sample::{Sample, SampleError};
+use tidetable_source::{InputFile, Storage};
 
 pub use error::ProposeError;
 pub use files::{as_pattern, is_data};
@@ -88,6 +90,9 @@ pub fn propose(
 
     let shown = given.join(", ");
     let ProposedFiles { mut patterns, files, unread } = ProposedFiles::find(project, storage, job, given)?;
+    if let Some(proposal) = propose_dump(project, storage, job, &patterns, &files)? {
+        return Ok(proposal);
+    }
     let mut sample = storage.sample_files(&files, zone)?;
     let mut facts = Facts::of(&sample);
     let (mut time, mut key) = time_and_key(&sample, &facts, zone);
@@ -144,6 +149,33 @@ pub fn propose(
         text,
         queries: vec![(query_file, query.sql)],
     })
+}
+
+/// The job for a dump of Bigtable; `None` for other files. The last file is looked at.
+fn propose_dump(
+    project: &Project,
+    storage: &Storage,
+    job: &str,
+    patterns: &[String],
+    files: &[InputFile],
+) -> Result<Option<Proposal>, ProposeError> {
+    let Some(file) = files.last() else { return Ok(None) };
+    let sample = storage.dump_sample(file).map_err(SampleError::from)?;
+    let Some(sample) = sample else { return Ok(None) };
+    if sample.families.is_empty() {
+        return Err(SampleError::Empty { path: file.path.clone() }.into());
+    }
+    let table = table_name(project, job);
+    let draft = dump::DumpDraft { job, table: &table, patterns, sample: &sample };
+    Ok(Some(Proposal {
+        job: job.to_owned(),
+        row_key: dump::ROW_KEY.to_owned(),
+        entity: None,
+        text: draft.job_file(),
+        notes: draft.notes(),
+        queries: Vec::new(),
+        table,
+    }))
 }
 
 /// The event time and the row key. Years that distinguish too few rows are a property, such as a model year: then all rows

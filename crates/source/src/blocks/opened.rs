@@ -22,7 +22,7 @@ impl OpenedBlocks {
     /// As [`AvroBlocks::open`] and [`IpcMessages::open`].
     pub fn open(input: &mut BlockInput, format: Format) -> Result<Self, SourceError> {
         match format {
-            Format::Avro => AvroBlocks::open(input).map(Self::Avro),
+            Format::Avro | Format::BigtableAvro => AvroBlocks::open(input).map(Self::Avro),
             _ => IpcMessages::open(input).map(Self::Arrow),
         }
     }

@@ -19,6 +19,8 @@ use crate::value::{ColumnBuilder, ColumnPlan};
 /// The way from a file's type to a declared one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coercion {
+    /// The same type, with any value of it.
+    Same,
     /// The same type, in another width or encoding at most: what Arrow's cast loses is out of range.
     Cast,
     /// Infinite floats are faults; NaN is null, or a fault where the source says so.
@@ -155,6 +157,7 @@ impl Coercion {
     fn typed(self, array: &ArrayRef, column: &ColumnPlan) -> Result<Coerced, ArrowError> {
         let target = column.kind.arrow();
         match self {
+            Self::Same => Ok(Coerced::new(Arc::clone(array), Vec::new())),
             Self::Nulls => Ok(Coerced::new(new_null_array(&target, array.len()), Vec::new())),
             Self::Cast => {
                 let result = cast(array, &target)?;

@@ -14,6 +14,7 @@ use crate::columnar::columns::{self, FileColumn};
 use crate::columnar::explode::{Exploded, Lists};
 use crate::columnar::type_words::type_words;
 use crate::csv::TextNotes;
+use crate::dump::{Dump, DumpRows};
 use crate::error::SourceError;
 use crate::origin::row_text;
 use crate::plan::{Declaration, Matched, PathColumn, match_columns};
@@ -30,6 +31,8 @@ pub(crate) struct ColumnarPlan {
     /// One for each declared column; `None` for those that the file lacks, which are null.
     sources: Vec<Option<ColumnSource>>,
     lists: Lists,
+    /// What makes rows of a dump of Bigtable, if the file is one.
+    dump: Option<Dump>,
     /// Why every row is rejected, if so.
     refused: Option<ColumnDiff>,
 }
@@ -111,11 +114,26 @@ impl ColumnarPlan {
             let header = schema.fields().iter().map(|field| field.name().clone()).collect();
             return Err(SourceError::MissingList { path: path.to_owned(), list: list.to_owned(), header });
         }
-        let events = lists.schema(schema).map_err(|source| SourceError::Arrow { path: path.to_owned(), source })?;
-        let found = columns::declarable(&events, find(&events), spec);
+        let dump = match spec.format {
+            Some(format) if format.is_dump() => Some(Dump::new(spec, path, schema)?),
+            _ => None,
+        };
+        let (events, found) = match &dump {
+            Some(dump) => (dump.schema(), columns::columns(&dump.schema(), None)),
+            None => {
+                let events = lists.schema(schema);
+                let events = events.map_err(|source| SourceError::Arrow { path: path.to_owned(), source })?;
+                let found = find(&events);
+                (events, found)
+            }
+        };
+        let found = columns::declarable(&events, found, spec);
         let header: Vec<String> = found.iter().map(|column| column.name.clone()).collect();
         let Matched { steps, mut diff, path_columns } = match_columns(path, &header, Declaration::of(spec, &columns))?;
-        if spec.mode != SchemaMode::Reject {
+        if dump.is_some() {
+            // All dumps have these columns; a source takes what it needs of them.
+            diff.extra.clear();
+        } else if spec.mode != SchemaMode::Reject {
             // A column without values is told when a file has some.
             diff.extra.retain(|name| !found.iter().any(|column| column.name == *name && column.data_type.is_null()));
         }
@@ -127,7 +145,8 @@ impl ColumnarPlan {
                 sources.push(None);
                 continue;
             };
-            let coercion = Coercion::choose(found, column);
+            let is_typed = dump.is_some() && found.data_type == column.kind.arrow();
+            let coercion = if is_typed { Some(Coercion::Same) } else { Coercion::choose(found, column) };
             if coercion.is_none() {
                 if spec.mode != SchemaMode::Reject {
                     let (found, wanted) = (type_words(&found.data_type), column.kind);
@@ -140,12 +159,18 @@ impl ColumnarPlan {
         }
 
         let refused = (spec.mode == SchemaMode::Reject && !diff.is_empty()).then(|| diff.clone());
-        Ok((Self { path: path.to_owned(), columns, sources, lists, refused }, diff, path_columns))
+        Ok((Self { path: path.to_owned(), columns, sources, lists, dump, refused }, diff, path_columns))
+    }
+
+    /// Whether the file is a dump of Bigtable.
+    pub fn is_dump(&self) -> bool {
+        self.dump.is_some()
     }
 
     /// Whether the leaf at `path` of the file is needed. The raw batch is kept for rejected rows.
     pub fn wants(&self, path: &[String]) -> bool {
         self.refused.is_some()
+            || self.dump.is_some()
             || self.sources.iter().flatten().any(|source| path.starts_with(&source.column.path))
             || path.first().is_some_and(|root| self.lists.is_root(root))
     }
@@ -165,9 +190,13 @@ impl ColumnarPlan {
             return Ok(self.refuse(batch, diff, first_row));
         }
         let file_rows = batch.clone();
-        let exploded = match self.lists.is_empty() {
-            true => Exploded { batch, records: None, faults: Vec::new(), empty: Vec::new() },
-            false => self.lists.explode(batch).map_err(|source| self.arrow(source))?,
+        let exploded = match &self.dump {
+            Some(dump) => {
+                let DumpRows { batch, records, faults, empty } = dump.rows(&batch)?;
+                Exploded { batch, records: Some(records), faults, empty }
+            }
+            None if self.lists.is_empty() => Exploded { batch, records: None, faults: Vec::new(), empty: Vec::new() },
+            None => self.lists.explode(batch).map_err(|source| self.arrow(source))?,
         };
         let typed = self.typed(&exploded, int96)?;
         let notes = self.list_notes(&exploded, file_rows.num_rows(), first_row);

@@ -31,7 +31,7 @@ enum WayOn {
 use WayOn::{Command, Say, Unpack};
 
 /// Formats with a mark in their first bytes.
-const MARKS: [(&[u8], &str, WayOn); 20] = [
+const MARKS: [(&[u8], &str, WayOn); 21] = [
     (b"\xFF\xFE", "UTF-16 text", Command("iconv -f UTF-16 -t UTF-8")),
     (b"\xFE\xFF", "UTF-16 text", Command("iconv -f UTF-16 -t UTF-8")),
     (b"BZh", "bzip2", Command("bzip2 -dc")),
@@ -46,6 +46,7 @@ const MARKS: [(&[u8], &str, WayOn); 20] = [
     (b"%PDF", "PDF", Say("ask for the data as CSV or Parquet")),
     (b"SQLite format 3\0", "an SQLite database", Say("export a table of it: sqlite3 -header -csv FILE \"SELECT ..\"")),
     (b"Obj\x01", "Avro", Say("set `format = \"avro\"`, or name it .avro")),
+    (b"SEQ\x06", "a Hadoop SequenceFile", Say("dump the table as Avro or Parquet")),
     (b"ORC", "ORC", Say("convert it to Parquet")),
     (b"ARROW1\0\0", "Arrow IPC", Say("set `format = \"arrow\"`, or name it .arrow")),
     (b"\xFF\xFF\xFF\xFF", "an Arrow IPC stream", Say("set `format = \"arrow\"`, or name it .arrow")),

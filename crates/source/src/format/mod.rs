@@ -27,6 +27,12 @@ pub enum Format {
     Arrow,
     /// Avro object container files, of which blocks are decoded together, possibly compressed.
     Avro,
+    /// Parquet with a row of Bigtable in each record: a key and a list of cells.
+    BigtableParquet,
+    /// Avro with a row of Bigtable in each record.
+    BigtableAvro,
+    /// CSV for `cbt import`: a line of families, one of qualifiers, and lines of values of rows.
+    CbtCsv,
 }
 
 /// Endings of the names of files, in lower case and without those of compressions.
@@ -52,11 +58,28 @@ const ENDINGS: [(&str, Format); 17] = [
 
 impl Format {
     /// All formats, in the order in which the reference lists them.
-    pub const ALL: [Self; 5] = [Self::Csv, Self::Parquet, Self::Json, Self::Arrow, Self::Avro];
+    pub const ALL: [Self; 8] = [
+        Self::Csv,
+        Self::Parquet,
+        Self::Json,
+        Self::Arrow,
+        Self::Avro,
+        Self::BigtableParquet,
+        Self::BigtableAvro,
+        Self::CbtCsv,
+    ];
 
     /// What `format` of a source may be in a job file, in the order of [`Self::ALL`].
-    pub const KEYS: [&'static str; 5] =
-        [Self::Csv.key(), Self::Parquet.key(), Self::Json.key(), Self::Arrow.key(), Self::Avro.key()];
+    pub const KEYS: [&'static str; 8] = [
+        Self::Csv.key(),
+        Self::Parquet.key(),
+        Self::Json.key(),
+        Self::Arrow.key(),
+        Self::Avro.key(),
+        Self::BigtableParquet.key(),
+        Self::BigtableAvro.key(),
+        Self::CbtCsv.key(),
+    ];
 
     /// The format as people call it, for messages and reports.
     pub fn name(self) -> &'static str {
@@ -66,6 +89,9 @@ impl Format {
             Self::Json => "JSON",
             Self::Arrow => "Arrow",
             Self::Avro => "Avro",
+            Self::BigtableParquet => "Bigtable Parquet",
+            Self::BigtableAvro => "Bigtable Avro",
+            Self::CbtCsv => "cbt CSV",
         }
     }
 
@@ -77,6 +103,9 @@ impl Format {
             Self::Json => "json",
             Self::Arrow => "arrow",
             Self::Avro => "avro",
+            Self::BigtableParquet => "bigtable-parquet",
+            Self::BigtableAvro => "bigtable-avro",
+            Self::CbtCsv => "cbt-csv",
         }
     }
 
@@ -129,7 +158,13 @@ impl Format {
         match self {
             Self::Csv | Self::Json => true,
             Self::Parquet | Self::Arrow | Self::Avro => false,
+            Self::BigtableParquet | Self::BigtableAvro | Self::CbtCsv => false,
         }
+    }
+
+    /// Whether its files are dumps of tables of Bigtable, of which the newest is the input.
+    pub fn is_dump(self) -> bool {
+        matches!(self, Self::BigtableParquet | Self::BigtableAvro | Self::CbtCsv)
     }
 
     /// The endings of all formats, for messages: `.csv, .tsv or .parquet`.

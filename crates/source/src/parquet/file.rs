@@ -29,6 +29,8 @@ use crate::value::ColumnPlan;
 
 /// Bytes of the marks at both ends and of the length of the footer.
 const SHORTEST: u64 = 12;
+/// Cells of a dump that are decoded at once, about.
+const SLICE_CELLS: u64 = 1 << 18;
 
 /// Where the bytes of a file are, and how many there are.
 #[derive(Debug)]
@@ -227,6 +229,18 @@ impl ParquetPlan {
         let wanted = leaves.columns().iter().enumerate().filter(|(_, leaf)| plan.wants(leaf.path().parts()));
         let mask = ProjectionMask::leaves(leaves, wanted.map(|(leaf, _)| leaf));
         Ok((Self { file, plan, mask }, diff, path_columns))
+    }
+
+    /// How many rows of a group are decoded at once: `most`, and fewer of a dump whose rows have many cells.
+    pub fn slice_rows(&self, group: usize, most: usize) -> usize {
+        let Some(group) = self.file.footer.metadata().row_groups().get(group) else { return most };
+        let values = group.columns().iter().map(|column| column.num_values()).max().unwrap_or_default();
+        match (u64::try_from(values), u64::try_from(group.num_rows())) {
+            (Ok(values), Ok(rows)) if values > SLICE_CELLS && rows > 0 && self.plan.is_dump() => {
+                usize::try_from(SLICE_CELLS / (values / rows).max(1)).unwrap_or(most).clamp(1, most)
+            }
+            _ => most,
+        }
     }
 
     /// Decodes `rows` rows of a group from row `skip` on; `first_row` is the number of the first in the file, from 1.

@@ -13,6 +13,7 @@ use crate::columnar::{ColumnarPlan, columns};
 use crate::content_hash::{ContentHash, Tally, hash_all};
 use crate::csv::{CsvHeader, CsvPlan, Dialect, LaterHeaders, Seam};
 use crate::decompress::Decoded;
+use crate::dump::CbtRows;
 use crate::error::{SourceError, at_boundary};
 use crate::format::Foreign;
 use crate::json::{JsonPlan, Names, Paths, Wanted};
@@ -82,6 +83,7 @@ enum Feed {
         input: BlockInput,
         blocks: AvroBlocks,
     },
+    Cbt(Box<CbtRows>),
 }
 
 impl Feed {
@@ -246,6 +248,14 @@ impl InputReader {
         Self::of_blocks(spec, path, &schema, declared, |plan| Plan::Avro(AvroPlan::new(name, plan, decoding)), feed)
     }
 
+    /// Opens a CSV of `cbt`, and reads its columns.
+    pub(crate) fn cbt(spec: &SourceSpec, declared: Vec<ColumnPlan>, bytes: Decoded) -> Result<Self, SourceError> {
+        let path = bytes.path().to_owned();
+        let rows = CbtRows::open(bytes)?;
+        let schema = Arc::clone(rows.schema());
+        Self::of_blocks(spec, path, &schema, declared, Plan::Arrow, Feed::Cbt(Box::new(rows)))
+    }
+
     /// Opens a file of blocks with this schema.
     fn of_blocks(
         spec: &SourceSpec,
@@ -297,6 +307,7 @@ impl InputReader {
             Feed::Text { bytes, .. } => bytes.bytes(),
             Feed::Parquet { taken, hash, .. } => hash.map_or(*taken, |(_, bytes)| bytes),
             Feed::Arrow { input, .. } | Feed::Avro { input, .. } => input.stored().bytes(),
+            Feed::Cbt(rows) => rows.stored().bytes(),
         }
     }
 
@@ -317,6 +328,7 @@ impl InputReader {
             Feed::Text { bytes, .. } => bytes.hash(),
             Feed::Parquet { hash, .. } => hash.map_or_else(|| Tally::default().hash(), |(hash, _)| hash),
             Feed::Arrow { input, .. } | Feed::Avro { input, .. } => input.stored().hash(),
+            Feed::Cbt(rows) => rows.stored().hash(),
         }
     }
 
@@ -360,6 +372,7 @@ impl InputReader {
             Feed::Parquet { .. } => self.next_slice(),
             Feed::Arrow { .. } => self.next_batch(),
             Feed::Avro { .. } => self.next_blocks(),
+            Feed::Cbt(_) => self.next_cbt(),
         }
     }
 
@@ -437,7 +450,7 @@ impl InputReader {
                 continue;
             }
 
-            let rows_taken = left.min(SLICE_ROWS);
+            let rows_taken = left.min(plan.slice_rows(*group, SLICE_ROWS));
             *taken += (bytes as f64 * rows_taken as f64 / rows as f64) as u64;
             let body = Body::Parquet { group: *group, skip: *skip, rows: rows_taken };
             *skip += rows_taken;
@@ -493,6 +506,15 @@ impl InputReader {
         let Some(found) = blocks.next(input, first_record - 1)? else { return Ok(None) };
         self.next_line += found.records as u64;
         Ok(Some(self.chunk(first_record, first_record - 1, Body::Avro(found))))
+    }
+
+    fn next_cbt(&mut self) -> Result<Option<Chunk>, SourceError> {
+        let Feed::Cbt(rows) = &mut self.from else { return Ok(None) };
+        let first_row = self.next_line;
+        let Some(batch) = rows.next()? else { return Ok(None) };
+        self.next_line += batch.num_rows() as u64;
+        let body = Body::Batch { batch, ends_unmarked: false };
+        Ok(Some(self.chunk(first_row, first_row - 1, body)))
     }
 
     /// The chunk, parsed if its times depend on its order.

@@ -47,6 +47,7 @@ pub use files::{SampledFiles, UnlikeFile};
 pub use numbers::codes::Codes;
 pub use numbers::missing::{FarNumber, FarNumbers};
 pub use times::{TICKS, named_so};
+pub use typed::dump::DumpSample;
 pub use words::KeptMarker;
 
 use candidate::Candidate;
@@ -246,18 +247,18 @@ impl Storage {
         let path = &input.path;
         let spec = SourceSpec { files: vec![path.clone()], format: Some(input.format), ..SourceSpec::default() };
         let mut declared = match input.format {
-            Format::Csv => self.declared_csv(header, input, spec)?,
+            Format::Csv | Format::CbtCsv => self.declared_csv(header, input, spec)?,
             Format::Json => {
                 let head = json::read(path, self.raw(input)?, spec)?;
                 Declared::new(SourceSpec { columns: text_columns(head.names), ..head.spec }, head.left_out)
             }
-            Format::Parquet => {
+            Format::Parquet | Format::BigtableParquet => {
                 let file = self.parquet(input)?;
                 let lists = Lists::likely(path, file.schema(), || file.first_rows())?;
                 let typed = typed::columns(&file.columns(&lists)?, &lists, zone);
                 Declared::typed(SourceSpec { each: lists.into_paths(), ..spec }, typed)
             }
-            Format::Arrow | Format::Avro => {
+            Format::Arrow | Format::Avro | Format::BigtableAvro => {
                 let mut blocks = self.blocks(input)?;
                 let mut opened = OpenedBlocks::open(&mut blocks, input.format)?;
                 let schema = opened.schema().clone();

@@ -15,6 +15,7 @@ use crate::location::{LocationError, Split};
 use crate::reader_version::ReaderVersion;
 use crate::spec::SourceSpec;
 use crate::storage::coverage::{Coverage, coverage, is_beside_data};
+use crate::storage::dump_set::newest_dump;
 use crate::storage::pattern::{Part, Pattern};
 use crate::storage::pull_list::PulledDirectory;
 use crate::storage::unread::{Unread, UnreadReason, shown_path};
@@ -131,7 +132,7 @@ impl Storage {
     ///
     /// # Errors
     /// [`SourceError::BadPattern`], [`SourceError::DayPattern`], [`SourceError::DayInPath`],
-    /// [`SourceError::UnknownFormat`]; and errors of the disk or the store.
+    /// [`SourceError::UnknownFormat`], [`SourceError::DumpIncomplete`]; and errors of the disk or the store.
     pub fn find(&self, spec: &SourceSpec) -> Result<DiscoveredFiles, SourceError> {
         let mut all = DiscoveredFiles::default();
         for written in &spec.files {
@@ -144,6 +145,11 @@ impl Storage {
             }
         }
         all.remove_duplicates();
+        if spec.format.is_some_and(Format::is_dump) {
+            let (newest, mut older) = newest_dump(all.files)?;
+            all.files = newest;
+            all.unread.append(&mut older);
+        }
         Unread::retain_unread(&mut all.unread, [spec]);
         Ok(all)
     }

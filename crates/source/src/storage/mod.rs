@@ -6,6 +6,7 @@
 mod client;
 mod coverage;
 mod discover;
+mod dump_set;
 mod fingerprint;
 mod packed;
 mod pattern;
@@ -112,6 +113,12 @@ impl InputFile {
     /// Whether it is a file that is read by older rules than those of this build.
     pub fn has_older_rules(&self) -> bool {
         self.reader.is_older() && !matches!(self.location, FileAccess::Elsewhere)
+    }
+
+    /// The same file, read by another format.
+    #[must_use]
+    pub(crate) fn with_format(self, format: Format) -> Self {
+        Self { format, ..self }
     }
 
     /// A local file that no source declares, to be looked at.
@@ -284,8 +291,12 @@ impl Storage {
                 Ok(InputReader::json(spec, columns, rules, bytes, self.chunk_bytes)?.with_breaks(&input.breaks))
             }
             Format::Arrow => InputReader::arrow(spec, columns, self.blocks(input)?),
-            Format::Avro => InputReader::avro(spec, columns, self.blocks(input)?),
-            Format::Parquet => {
+            Format::Avro | Format::BigtableAvro => InputReader::avro(spec, columns, self.blocks(input)?),
+            Format::CbtCsv => {
+                let bytes = Decoded::new(input.path.clone(), self.stop_check.read(self.raw(input)?))?;
+                InputReader::cbt(spec, columns, bytes)
+            }
+            Format::Parquet | Format::BigtableParquet => {
                 InputReader::parquet(spec, self.parquet(input)?, columns, input.path.clone(), self.stop_check.clone())
             }
         });
@@ -380,9 +391,7 @@ impl Storage {
         let columns = column_plans(spec, *reader)?;
         let reader = match input.format {
             Format::Json => InputReader::json(spec, columns, rules, bytes, self.chunk_bytes)?,
-            Format::Csv | Format::Parquet | Format::Arrow | Format::Avro => {
-                InputReader::csv(spec, columns, rules, bytes, self.chunk_bytes)?
-            }
+            _ => InputReader::csv(spec, columns, rules, bytes, self.chunk_bytes)?,
         };
         reader.with_breaks(breaks).growth(held)
     }

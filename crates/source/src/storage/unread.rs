@@ -44,6 +44,8 @@ pub enum UnreadReason {
     UnknownEnding,
     /// A data file that the pattern would match, had it the format or the compression that the pattern ends with.
     OtherEnding,
+    /// A dump of Bigtable that a newer one replaces.
+    OlderDump,
 }
 
 impl Unread {
@@ -66,6 +68,8 @@ impl Unread {
         let mut folders: BTreeMap<(UnreadReason, &str), Vec<&str>> = BTreeMap::new();
         for Self { path, reason } in unread {
             let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            // However many nights there were, they have one note.
+            let folder = if *reason == UnreadReason::OlderDump { "" } else { folder };
             folders.entry((*reason, folder)).or_default().push(path);
         }
 
@@ -101,6 +105,7 @@ impl UnreadReason {
             Self::WorkFile => "they begin with _ or .",
             Self::UnknownEnding => "their endings do not say what they hold",
             Self::OtherEnding => "`files` takes other endings",
+            Self::OlderDump => "they are older dumps",
         }
     }
 
@@ -117,6 +122,7 @@ impl UnreadReason {
         let ending = ending.map_or(String::new(), |(_, ending)| format!(".{ending}"));
 
         match self {
+            Self::OlderDump => older_note(paths),
             Self::NotUtf8 => format!("{name} is not read: its name is not UTF-8. Rename it"),
             Self::DanglingLink => format!("{name} is not read: it is a link to nothing. Mend or remove the link"),
             Self::LinkedFolder => format!(
@@ -135,6 +141,15 @@ impl UnreadReason {
                 format!("{name} is not read: `files` takes other endings. Add \"*{ending}\" there, or move it away")
             }
         }
+    }
+}
+
+/// The note on dumps that a newer one replaces.
+fn older_note(paths: &[&str]) -> String {
+    let last = paths.last().copied().unwrap_or_default();
+    match paths.len() {
+        1 => format!("{last} is not read: it is an older dump, which the newest replaces"),
+        count => format!("{count} older dumps are not read, the last of them {last}: the newest replaces them"),
     }
 }
 

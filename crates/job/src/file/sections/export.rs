@@ -66,6 +66,7 @@ impl Export {
             FileFormat::Csv => "Csv",
             FileFormat::Arrow => "Arrow",
             FileFormat::BigtableParquet => "BigtableParquet",
+            FileFormat::BigtableAvro => "BigtableAvro",
             FileFormat::CbtCsv => "CbtCsv",
         };
         let mode = match self.mode {
@@ -118,11 +119,12 @@ pub const FILE_SIZE: u64 = 1 << 30;
 
 const PER: [(&str, Per); 4] = [("day", Per::Day), ("hour", Per::Hour), ("month", Per::Month), ("query", Per::Query)];
 
-const FORMATS: [(&str, FileFormat); 5] = [
+const FORMATS: [(&str, FileFormat); 6] = [
     ("parquet", FileFormat::Parquet),
     ("csv", FileFormat::Csv),
     ("arrow", FileFormat::Arrow),
     ("bigtable-parquet", FileFormat::BigtableParquet),
+    ("bigtable-avro", FileFormat::BigtableAvro),
     ("cbt-csv", FileFormat::CbtCsv),
 ];
 

@@ -4,6 +4,7 @@ pub(crate) mod allowance;
 pub(crate) mod catch_up;
 pub(crate) mod checks;
 pub(crate) mod declared_table;
+pub(crate) mod dump;
 pub(crate) mod export;
 pub(crate) mod messages;
 pub(crate) mod push;

@@ -4,8 +4,8 @@ use chrono_tz::Tz;
 use serde_spanned::Spanned;
 use tidetable_layout::{Field, FieldType, SourceSchema};
 use tidetable_source::{
-    Ambiguous, ColumnSpec, CsvOptions, Format, LocationError, MaxRejected, Preset, SchemaMode, SourceError, SourceSpec,
-    Split, Thousands,
+    Ambiguous, ColumnSpec, CsvOptions, DumpForm, Format, LocationError, MaxRejected, Preset, SchemaMode, SourceError,
+    SourceSpec, Split, Thousands,
 };
 use tidetable_sql::Derive;
 use tidetable_sql::Preparation;
@@ -15,7 +15,8 @@ use crate::calendar::template::{Placeholder, TimeTemplate};
 use crate::file::fields::{Fields, Named, Reader, Text};
 use crate::file::keys::{COLUMN_TYPE, CSV, SOURCE, ValueShape};
 use crate::file::names::Id;
-use crate::file::problem::Mistake;
+use crate::file::problem::{Mistake, unknown_column};
+use crate::file::sections::dump::{self, DumpKeys};
 use crate::file::sections::storage;
 use crate::file::sections::storage::StorageSetting;
 use crate::file::stored_names;
@@ -73,7 +74,12 @@ impl Source {
         let nan = if self.spec.rejects_nan { " nan" } else { "" };
         let each = if self.spec.each.is_empty() { String::new() } else { format!(" each {:?}", self.spec.each) };
         let preset = self.spec.preset.map_or_else(String::new, |preset| format!(" preset {}", preset.key()));
-        format!("{format} {csv:?} {columns:?} {time} {:?}{rejects}{escape}{skip}{nan}{each}{preset}", self.derive)
+        let dump = match &self.spec.dump {
+            DumpForm::Cells { families } if families.is_empty() => String::new(),
+            DumpForm::Cells { families } => format!(" families {families:?}"),
+            DumpForm::Records(layout) => format!(" layout {}", layout.fingerprint()),
+        };
+        format!("{format} {csv:?} {columns:?} {time} {:?}{rejects}{escape}{skip}{nan}{each}{preset}{dump}", self.derive)
     }
 }
 
@@ -157,6 +163,7 @@ pub(crate) struct ReadSource {
     /// The schema that layouts are compiled against, if its columns and time are valid.
     pub(crate) schema: Option<SourceSchema>,
     pub(crate) storage: Vec<StorageSetting>,
+    pub(crate) dump: DumpKeys,
 }
 
 /// The columns that a source computes with SQL from those of its files.
@@ -184,6 +191,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
     let rejects_nan = fields.choice(reader, "nan", &[("null", false), ("reject", true)]);
     let columns = columns(reader, &fields, csv.decimal_comma);
     let series = series(reader, &fields, named.name, columns.as_deref().unwrap_or_default());
+    let dump = dump::read(reader, &fields, named.name, format, columns.as_deref().unwrap_or_default());
 
     let time = fields.required_text(reader, "time");
     let derived = columns.as_deref().map(|columns| derived(reader, &fields, columns)).unwrap_or_default();
@@ -207,10 +215,11 @@ pub(crate) fn read(reader: &mut Reader<'_>, named: &Named<'_>) -> Option<ReadSou
         mode,
         rejects_nan,
         series,
+        dump: DumpForm::default(),
     };
 
     let storage = storage::read(reader, &fields, &spec);
-    Some(ReadSource { spec, derived, schema, storage })
+    Some(ReadSource { spec, derived, schema, storage, dump })
 }
 
 /// Parses the name of a time zone of the IANA database, and notes a mistake with the nearest one.
@@ -518,9 +527,4 @@ fn schema(reader: &mut Reader<'_>, source: &str, fields: Vec<Field>, time: &Text
         return None;
     }
     Some(SourceSchema { fields, time: index })
-}
-
-pub(crate) fn unknown_column(name: &str, source: &str, known: Vec<String>) -> Mistake {
-    let near = nearest(name, known.iter().map(String::as_str));
-    Mistake::UnknownColumn { name: name.to_owned(), owner: source.to_owned(), known, near }
 }

@@ -7,10 +7,10 @@ use tidetable_sql::{Declared, QueryShape, query_shape};
 
 use crate::file::fields::{Fields, Reader};
 use crate::file::keys::FROM;
-use crate::file::problem::Mistake;
+use crate::file::problem::{Mistake, unknown_column};
 use crate::file::sections::declared_table::{Table, TableInput};
 use crate::file::sections::export;
-use crate::file::sections::source::{ReadSource, unknown_column};
+use crate::file::sections::source::ReadSource;
 use crate::file::words::nearest;
 
 /// The input of the table and its columns. `None` if it is invalid.

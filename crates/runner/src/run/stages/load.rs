@@ -10,7 +10,7 @@ use tidetable_ingest::{
 use tidetable_job::{Job, Source, Table, TableInput, several};
 use tidetable_layout::time::window_name;
 use tidetable_record::{Added, InputRecord, InputState, LoadRecord, OwedRecord, OwingInput, Seen};
-use tidetable_source::{DiscoveredFiles, PulledDirectory, SourceSpec, Storage, Unread};
+use tidetable_source::{DiscoveredFiles, Format, PulledDirectory, SourceSpec, Storage, Unread};
 use tidetable_store::version::TableIdentity;
 use tidetable_store::{Ids, Input, Store, StoreError, Table as StoredTable, Version, VersionEdit};
 
@@ -174,7 +174,7 @@ impl<'a> LoadStage<'a> {
         let looks = Looks::new(self.storage, &source.spec);
         let mut planned = Vec::with_capacity(tables.len());
         for (table, (stored, base)) in tables.iter().zip(bases) {
-            let plan = self.plan_table(table, &base, &found, &looks)?;
+            let plan = self.plan_table(&source.spec, table, &base, &found, &looks)?;
             planned.push(Planned { table, stored, base, plan });
         }
         let DiscoveredFiles { unmatched, pulled, unread, .. } = found;
@@ -184,6 +184,7 @@ impl<'a> LoadStage<'a> {
     /// What a table needs of the files that were found for its source.
     fn plan_table(
         &self,
+        source: &SourceSpec,
         table: &Table,
         base: &Base,
         found: &DiscoveredFiles,
@@ -193,8 +194,12 @@ impl<'a> LoadStage<'a> {
         // A rebuilt table loads all its inputs, whatever days are to be published. Changed inputs are always
         // read: a window is built from all its inputs in their current state.
         let days = self.options.days.as_ref().filter(|_| base.reset.is_none());
+        // A dump is the whole table, so what it lacks is gone; where none is found, nothing is.
+        let is_replaced = source.format.is_some_and(Format::is_dump) && !found.files.is_empty();
         let options = InputPlanOptions {
-            without: &|path| given_up.takes(path) || found.pulled.iter().any(|pulled| pulled.drops(path)),
+            without: &|path| {
+                is_replaced || given_up.takes(path) || found.pulled.iter().any(|pulled| pulled.drops(path))
+            },
             wants: &|file| days.is_none_or(|days| file.day.is_none_or(|day| days.contains(&day))),
             growth: &|file, held| looks.growth(file, held),
             packed_content: &|file, held| looks.packed_content(file, held),

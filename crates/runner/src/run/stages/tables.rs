@@ -27,7 +27,7 @@ use crate::run::stages::allowed::check_rejected;
 use crate::run::stages::derived::check_query_rejected;
 use crate::run::stages::load::{LoadStage, Pending, PlannedSource, idle_notes, pulls};
 use crate::run::stages::pulled;
-use crate::run::stages::unfinished::{Unfinished, is_being_written};
+use crate::run::stages::unfinished::{Unfinished, is_being_written, is_of_dump};
 use crate::run::stages::unread::{
     expired_notes, folder_notes, former_inputs, future_note, hidden_versions_notes, lost_rows_notes, occur,
     replaced_before_notes, replaced_notes, rowless_notes, split_groups_notes, unmatched_notes, unread_notes,
@@ -63,7 +63,10 @@ impl Run<'_> {
         let (plan, rejected) = self.attempts((Stage::Load, &names.join(", ")), record, |record| {
             loop {
                 let done = self.load_once(&mut attempt, record);
-                let Some(file) = done.as_ref().err().and_then(Unfinished::of) else { return done };
+                let file = done.as_ref().err().and_then(Unfinished::of);
+                // A dump is loaded as a whole or not at all.
+                let file = file.filter(|file| !is_of_dump(self.job, self.storage, &file.path));
+                let Some(file) = file else { return done };
                 if !attempt.unfinished.insert(file.path.clone()) {
                     return done;
                 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tidetable_job::Job;
-use tidetable_source::{ContentHash, InputFile, SourceError, Storage};
+use tidetable_source::{ContentHash, Format, InputFile, SourceError, Storage};
 use tidetable_store::{Input, StoreError, Version};
 
 use crate::fault::error::RunError;
@@ -59,6 +59,13 @@ pub(crate) fn is_being_written(job: &Job, storage: &Storage, path: &str, now: i6
     let file = found.find_map(|found| found.files.into_iter().find(|file| file.path == path));
     let changed = file.and_then(|file| file.changed_at());
     changed.is_some_and(|changed| now.saturating_sub(changed) < SETTLES_AFTER)
+}
+
+/// Whether the file at `path` is of a dump of Bigtable, which one of several files makes incomplete.
+pub(crate) fn is_of_dump(job: &Job, storage: &Storage, path: &str) -> bool {
+    let dumps = job.sources.iter().filter(|source| source.spec.format.is_some_and(Format::is_dump));
+    let mut found = dumps.filter_map(|source| storage.find(&source.spec).ok());
+    found.any(|found| found.files.iter().any(|file| file.path == path))
 }
 
 /// The input at `path`, as the table holds it.

@@ -1,5 +1,6 @@
 //! Files that have columns with their types: what is declared of them, and what their values say besides.
 
+pub mod dump;
 mod footer;
 mod values;
 

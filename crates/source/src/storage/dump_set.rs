@@ -1,0 +1,134 @@
+//! Which files of a source are its newest dump.
+//!
+//! A dump is one file, or several that were written together: `NAME-00000-of-00007.avro` and so on are the shards of `NAME.avro`,
+//! and files `part-0000.avro` of one folder are parts of that folder. Of several dumps the last by name is read, and no other:
+//! a dump is the whole table, and two of them are never added up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::SourceError;
+use crate::storage::InputFile;
+use crate::storage::unread::{Unread, UnreadReason};
+
+/// Most shards that a name may promise: more are a number that means something else.
+const MOST_SHARDS: usize = 100_000;
+/// How programs call the parts of one output.
+const PART: &str = "part-";
+
+/// A file name as a shard of a dump.
+#[derive(Debug, PartialEq, Eq)]
+struct Shard<'a> {
+    /// What is before the number and behind the count: `part` and `.avro`.
+    before: &'a str,
+    behind: &'a str,
+    number: usize,
+    count: usize,
+    /// The digits of a number.
+    width: usize,
+}
+
+/// The files of the newest dump among `files`, and the older dumps by their names.
+///
+/// # Errors
+/// [`SourceError::DumpIncomplete`] if shards of it are missing.
+pub(super) fn newest_dump(files: Vec<InputFile>) -> Result<(Vec<InputFile>, Vec<Unread>), SourceError> {
+    let mut dumps: BTreeMap<String, Vec<InputFile>> = BTreeMap::new();
+    for file in files {
+        dumps.entry(dump_name(&file.path)).or_default().push(file);
+    }
+    let Some((name, files)) = dumps.pop_last() else { return Ok((Vec::new(), Vec::new())) };
+    check_shards(&name, &files)?;
+    let older = dumps.into_keys().map(|path| Unread { path, reason: UnreadReason::OlderDump });
+    Ok((files, older.collect()))
+}
+
+/// The dump that the file at `path` is of.
+fn dump_name(path: &str) -> String {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    if let Some(Shard { before, behind, .. }) = Shard::of(name) {
+        return format!("{}{before}{behind}", folder_start(folder));
+    }
+    let is_part = name.strip_prefix(PART).is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()));
+    if is_part { folder_start(folder) } else { path.to_owned() }
+}
+
+fn folder_start(folder: &str) -> String {
+    if folder.is_empty() { String::new() } else { format!("{folder}/") }
+}
+
+/// Checks that all shards are there that the names of `files` promise.
+fn check_shards(dump: &str, files: &[InputFile]) -> Result<(), SourceError> {
+    let names = files.iter().map(|file| file.path.rsplit('/').next().unwrap_or(&file.path));
+    let shards: Vec<Shard<'_>> = names.filter_map(Shard::of).collect();
+    let Some(first) = shards.first() else { return Ok(()) };
+    let count = shards.iter().map(|shard| shard.count).max().unwrap_or_default();
+    let found: BTreeSet<usize> = shards.iter().map(|shard| shard.number).collect();
+    let missing: Vec<String> =
+        (0..count).filter(|number| !found.contains(number)).map(|number| first.name_of(number, count)).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(SourceError::DumpIncomplete { dump: dump.to_owned(), count, missing }),
+    }
+}
+
+impl<'a> Shard<'a> {
+    /// Takes the name of a file apart: `part-00001-of-00007.avro`.
+    fn of(name: &'a str) -> Option<Self> {
+        let (start, rest) = name.rsplit_once("-of-")?;
+        let (before, number) = start.rsplit_once('-')?;
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (count, behind) = rest.split_at_checked(digits)?;
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        let (width, number, count) = (number.len(), number.parse().ok()?, count.parse().ok()?);
+        (is_number && number < count && count <= MOST_SHARDS).then_some(Self { before, behind, number, count, width })
+    }
+
+    /// The name of another shard of the same dump.
+    fn name_of(&self, number: usize, count: usize) -> String {
+        let Self { before, behind, width, .. } = self;
+        format!("{before}-{number:0width$}-of-{count:0width$}{behind}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn newest(paths: &[&str]) -> Result<(Vec<String>, Vec<String>), String> {
+        let files = paths.iter().map(|path| InputFile::of_rows(path, "")).collect();
+        let (files, older) = newest_dump(files).map_err(|error| error.to_string())?;
+        Ok((files.into_iter().map(|file| file.path).collect(), older.into_iter().map(|unread| unread.path).collect()))
+    }
+
+    #[test]
+    fn the_last_dump_by_name_is_read_alone() {
+        let (read, older) = newest(&["d/2.avro", "d/10.avro", "d/2026-11-29.avro"]).unwrap();
+        assert_eq!((read, older.len()), (vec!["d/2026-11-29.avro".to_owned()], 2));
+
+        let (read, older) = newest(&[
+            "d/1/part-00000-of-00002.avro",
+            "d/1/part-00001-of-00002.avro",
+            "d/2/part-00001-of-00002.avro",
+            "d/2/part-00000-of-00002.avro",
+        ])
+        .unwrap();
+        assert_eq!(read, ["d/2/part-00001-of-00002.avro", "d/2/part-00000-of-00002.avro"]);
+        assert_eq!(older, ["d/1/part.avro"]);
+        let (read, older) = newest(&["part-0.parquet", "part-1.parquet"]).unwrap();
+        assert_eq!((read.len(), older.len()), (2, 0));
+        assert_eq!(newest(&[]), Ok((Vec::new(), Vec::new())));
+    }
+
+    #[test]
+    fn missing_shards_are_named() {
+        let error = newest(&["d/x-00001-of-00004.avro", "d/x-00003-of-00004.avro"]).unwrap_err();
+        assert_eq!(
+            error,
+            "d/x.avro: 2 of its 4 files are missing (x-00000-of-00004.avro, x-00002-of-00004.avro); the dump is still being \
+             written, or was copied in part: it is not loaded"
+        );
+        for name in ["a-of-3.avro", "a-x-of-3.avro", "a-4-of-3.avro", "a-1-of-.avro", "a-1-of-99999999999.avro"] {
+            assert_eq!(Shard::of(name), None, "{name}");
+        }
+    }
+}
