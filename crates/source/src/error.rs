@@ -209,6 +209,11 @@ pub enum SourceError {
         missing.len(), if missing.len() == 1 { "is" } else { "are" }, names(missing)
     )]
     DumpIncomplete { dump: String, count: usize, missing: Vec<String> },
+    /// Files of more than one dump under one name.
+    #[error(
+        "{dump}: files of several dumps lie together, such as {first} and {last}: none is loaded. Keep each dump in a folder of its own"
+    )]
+    DumpsMixed { dump: String, first: String, last: String },
     /// A line of a CSV for `cbt` that cannot be read.
     #[error("{path}, line {line}: {problem}; the file is damaged: copy it again")]
     DumpLine { path: String, line: u64, problem: String },

@@ -97,7 +97,8 @@ pub use spec::{ColumnSpec, CsvOptions, DumpForm, DumpLayout, MaxRejected, Preset
 pub use storage::{
     BucketAddress, BucketError, BucketFault, DiscoveredFiles, InputFile, OpenedBucket, PULL_DIRECTORY, PULL_FORMAT,
     PULL_LIST, PULL_UNDER_WAY, PackedContent, PullList, PulledDirectory, PulledFamily, Secret, Storage, Unread,
-    UnreadReason, describe_request, is_http, is_missing_object, is_transient, literal_folders, open_object_store,
+    UnreadReason, describe_request, folder_of_part, is_http, is_missing_object, is_transient, literal_folders,
+    open_object_store,
 };
 pub use text_shape::TextShape;
 pub use time::Ambiguous;

@@ -209,7 +209,8 @@ fn loads_every_sample_file() {
         };
         let all: Vec<_> = files.iter().filter(data).collect();
         let of_days = all.iter().all(|path| path.file_name().unwrap().to_str().unwrap().starts_with(['1', '2']));
-        let last = all.len() - 1;
+        // Dumps of Bigtable lie in folders of their own.
+        let Some(last) = all.len().checked_sub(1) else { continue };
         let chosen = all.iter().enumerate().filter(|(at, _)| !of_days || [0, last].contains(at)).map(|(_, path)| path);
         for path in chosen {
             jobs += 1;

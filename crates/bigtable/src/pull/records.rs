@@ -63,7 +63,8 @@ impl RecordDecoder {
         let cells = written.map(|row| row.cells.len() as u64).sum();
 
         let undecoded = decoded.undecoded.into_iter();
-        let undecoded = undecoded.filter_map(|undecoded| Some(Undecoded::of(rows.get(undecoded.row)?, undecoded.reason)));
+        let undecoded =
+            undecoded.filter_map(|undecoded| Some(Undecoded::of(rows.get(undecoded.row)?, undecoded.reason)));
         Ok(Decoded { batches: decoded.batches, cells, undecoded: undecoded.collect() })
     }
 }

@@ -150,11 +150,11 @@ impl CbtRows {
         self.take_batch()
     }
 
-    /// Reads families and qualifiers; a file without lines has none.
+    /// Reads families and qualifiers. A file without lines is one that is not yet written: a dump of no rows has both.
     fn read_columns(&mut self) -> Result<(), SourceError> {
         let [mut families, mut qualifiers] = [LineFields::default(), LineFields::default()];
         if !self.next_line(&mut families)? {
-            return Ok(());
+            return Err(self.unfinished());
         }
         self.line += 1;
         if !self.next_line(&mut qualifiers)? {

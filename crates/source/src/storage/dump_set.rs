@@ -1,8 +1,8 @@
 //! Which files of a source are its newest dump.
 //!
 //! A dump is one file, or several that were written together: `NAME-00000-of-00007.avro` and so on are the shards of `NAME.avro`,
-//! and files `part-0000.avro` of one folder are parts of that folder. Of several dumps the last by name is read, and no other:
-//! a dump is the whole table, and two of them are never added up.
+//! and files `part-0.avro`, `part-1.avro` .. of one folder are parts of that folder. Of several dumps the last by name is read, and no
+//! other: a dump is the whole table, and two of them are never added up. Files of two dumps under one name are refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +14,8 @@ use crate::storage::unread::{Unread, UnreadReason};
 const MOST_SHARDS: usize = 100_000;
 /// How programs call the parts of one output.
 const PART: &str = "part-";
+/// Most digits of the number of a part: more are a date or a time.
+const PART_DIGITS: usize = 5;
 
 /// A file name as a shard of a dump.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,6 +40,7 @@ pub(super) fn newest_dump(files: Vec<InputFile>) -> Result<(Vec<InputFile>, Vec<
     }
     let Some((name, files)) = dumps.pop_last() else { return Ok((Vec::new(), Vec::new())) };
     check_shards(&name, &files)?;
+    check_parts(&name, &files)?;
     let older = dumps.into_keys().map(|path| Unread { path, reason: UnreadReason::OlderDump });
     Ok((files, older.collect()))
 }
@@ -48,8 +51,49 @@ fn dump_name(path: &str) -> String {
     if let Some(Shard { before, behind, .. }) = Shard::of(name) {
         return format!("{}{before}{behind}", folder_start(folder));
     }
-    let is_part = name.strip_prefix(PART).is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit()));
-    if is_part { folder_start(folder) } else { path.to_owned() }
+    if part(name).is_some() { folder_start(folder) } else { path.to_owned() }
+}
+
+/// The folder of which the file at `path` is a part, if its name says so: which others there were is not in it.
+pub fn folder_of_part(path: &str) -> Option<String> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    part(name).map(|_| folder_start(folder))
+}
+
+/// The number of a part, and what follows it in its name.
+fn part(name: &str) -> Option<(usize, &str)> {
+    let rest = name.strip_prefix(PART)?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, behind) = rest.split_at_checked(digits)?;
+    if Shard::of(name).is_some() || digits == 0 || digits > PART_DIGITS {
+        return None;
+    }
+    Some((number.parse().ok()?, behind))
+}
+
+/// Checks that parts count from 0 without a gap, and are of one kind.
+fn check_parts(dump: &str, files: &[InputFile]) -> Result<(), SourceError> {
+    let names = files.iter().map(|file| file.path.rsplit('/').next().unwrap_or(&file.path));
+    let parts: Vec<(usize, &str)> = names.filter_map(part).collect();
+    let Some((_, behind)) = parts.first() else { return Ok(()) };
+    let numbers: BTreeSet<usize> = parts.iter().map(|(number, _)| *number).collect();
+    if numbers.len() != parts.len() || parts.iter().any(|(_, other)| other != behind) {
+        return Err(mixed(dump, files));
+    }
+
+    let count = numbers.last().map_or(0, |last| last + 1);
+    let missing: Vec<String> = (0..count).filter(|at| !numbers.contains(at)).map(|at| format!("{PART}{at}")).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(SourceError::DumpIncomplete { dump: dump.to_owned(), count, missing }),
+    }
+}
+
+fn mixed(dump: &str, files: &[InputFile]) -> SourceError {
+    let mut paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+    paths.sort_unstable();
+    let last = paths.pop().unwrap_or_default();
+    SourceError::DumpsMixed { dump: dump.to_owned(), first: paths.into_iter().next().unwrap_or_default(), last }
 }
 
 fn folder_start(folder: &str) -> String {
@@ -61,7 +105,11 @@ fn check_shards(dump: &str, files: &[InputFile]) -> Result<(), SourceError> {
     let names = files.iter().map(|file| file.path.rsplit('/').next().unwrap_or(&file.path));
     let shards: Vec<Shard<'_>> = names.filter_map(Shard::of).collect();
     let Some(first) = shards.first() else { return Ok(()) };
-    let count = shards.iter().map(|shard| shard.count).max().unwrap_or_default();
+    let count = first.count;
+    let is_other = |shard: &Shard<'_>| shard.count != count || shard.width != first.width;
+    if shards.iter().any(is_other) || shards.len() != files.len() {
+        return Err(mixed(dump, files));
+    }
     let found: BTreeSet<usize> = shards.iter().map(|shard| shard.number).collect();
     let missing: Vec<String> =
         (0..count).filter(|number| !found.contains(number)).map(|number| first.name_of(number, count)).collect();
@@ -117,6 +165,26 @@ mod tests {
         let (read, older) = newest(&["part-0.parquet", "part-1.parquet"]).unwrap();
         assert_eq!((read.len(), older.len()), (2, 0));
         assert_eq!(newest(&[]), Ok((Vec::new(), Vec::new())));
+    }
+
+    #[test]
+    fn files_of_two_dumps_are_refused() {
+        for paths in [
+            &["part-00000-of-00002.avro", "part-00001-of-00002.avro", "part-00000-of-00003.avro"][..],
+            &["x-0-of-2.avro", "x-1-of-2.avro", "x-00000-of-00002.avro"],
+            &["part-0.avro", "part-00.avro"],
+            &["part-0.avro", "part-1.avro", "part-1.avro.gz"],
+        ] {
+            let error = newest(paths).unwrap_err();
+            assert!(error.contains("files of several dumps lie together"), "{paths:?}: {error}");
+        }
+        let error = newest(&["d/part-0.avro", "d/part-2.avro"]).unwrap_err();
+        assert!(error.contains("1 of its 3 files is missing (part-1)"), "{error}");
+        // A date is no number of a part.
+        let (read, older) = newest(&["part-20260101.avro", "part-20260102.avro"]).unwrap();
+        assert_eq!((read.as_slice(), older.len()), (&["part-20260102.avro".to_owned()][..], 1));
+        assert_eq!(folder_of_part("d/part-3.avro").as_deref(), Some("d/"));
+        assert_eq!((folder_of_part("d/part-20260101.avro"), folder_of_part("d/part-0-of-2.avro")), (None, None));
     }
 
     #[test]

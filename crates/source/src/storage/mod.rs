@@ -50,6 +50,7 @@ use remote::{RangeReader, fetch};
 pub use crate::bucket_error::{BucketAddress, BucketError, BucketFault, describe_request, is_missing_object};
 pub use client::{OpenedBucket, is_http, open_object_store};
 pub use discover::DiscoveredFiles;
+pub use dump_set::folder_of_part;
 pub use packed::PackedContent;
 pub use pattern::literal_folders;
 pub use pull_list::{PULL_DIRECTORY, PULL_FORMAT, PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily};

@@ -10,7 +10,9 @@ use tidetable_ingest::{
 use tidetable_job::{Job, Source, Table, TableInput, several};
 use tidetable_layout::time::window_name;
 use tidetable_record::{Added, InputRecord, InputState, LoadRecord, OwedRecord, OwingInput, Seen};
-use tidetable_source::{DiscoveredFiles, Format, PulledDirectory, SourceSpec, Storage, Unread};
+use tidetable_source::{
+    DiscoveredFiles, Format, InputFile, PulledDirectory, SourceSpec, Storage, Unread, folder_of_part,
+};
 use tidetable_store::version::TableIdentity;
 use tidetable_store::{Ids, Input, Store, StoreError, Table as StoredTable, Version, VersionEdit};
 
@@ -45,6 +47,24 @@ pub(crate) struct Pending {
     /// Grown inputs of which appended rows would hide cells of later inputs.
     pub(crate) overtaken: Vec<String>,
     pub(crate) record: LoadRecord,
+}
+
+/// Whether the dump that was found takes the place of the inputs that a table holds. A dump is the whole table, so what it lacks
+/// is gone; where none is found, or one without rows as that of a program that has just begun to write, nothing is.
+fn replaces(source: &SourceSpec, base: &Base, found: &DiscoveredFiles, looks: &Looks<'_>) -> Result<bool, RunError> {
+    if !source.format.is_some_and(Format::is_dump) {
+        return Ok(false);
+    }
+    let paths: HashSet<&str> = found.files.iter().map(|file| file.path.as_str()).collect();
+    if base.known().inputs.iter().all(|input| paths.contains(input.path.as_str())) {
+        return Ok(false);
+    }
+    for file in &found.files {
+        if looks.holds_rows(file).map_err(StoreError::from)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Counts of inputs in the version before.
@@ -194,13 +214,16 @@ impl<'a> LoadStage<'a> {
         // A rebuilt table loads all its inputs, whatever days are to be published. Changed inputs are always
         // read: a window is built from all its inputs in their current state.
         let days = self.options.days.as_ref().filter(|_| base.reset.is_none());
-        // A dump is the whole table, so what it lacks is gone; where none is found, nothing is.
-        let is_replaced = source.format.is_some_and(Format::is_dump) && !found.files.is_empty();
+        let wants = |file: &InputFile| days.is_none_or(|days| file.day.is_none_or(|day| days.contains(&day)));
+        let is_replaced = found.files.iter().all(wants) && replaces(source, base, found, looks)?;
+        // Which parts there were is not in their names: one that is gone from its folder is an input that is gone.
+        let parts: HashSet<String> = found.files.iter().filter_map(|file| folder_of_part(&file.path)).collect();
+        let is_former = |path: &str| is_replaced && !folder_of_part(path).is_some_and(|folder| parts.contains(&folder));
         let options = InputPlanOptions {
             without: &|path| {
-                is_replaced || given_up.takes(path) || found.pulled.iter().any(|pulled| pulled.drops(path))
+                is_former(path) || given_up.takes(path) || found.pulled.iter().any(|pulled| pulled.drops(path))
             },
-            wants: &|file| days.is_none_or(|days| file.day.is_none_or(|day| days.contains(&day))),
+            wants: &wants,
             growth: &|file, held| looks.growth(file, held),
             packed_content: &|file, held| looks.packed_content(file, held),
             holds_rows: &|file| looks.holds_rows(file),
