@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use chrono_tz::Tz;
 use tidetable_layout::read_back::RowDecoder;
+use tidetable_layout::spec::Granularity;
 use tidetable_source::{DumpForm, DumpLayout};
 use tidetable_sql::Preparation;
 use toml::de::DeTable;
@@ -16,7 +17,7 @@ use crate::file::fields::{Fields, Reader};
 use crate::file::name_conflict::common_name;
 use crate::file::names::Id;
 use crate::file::problem::{JobFileError, Mistake};
-use crate::file::sections::declared_table::Table;
+use crate::file::sections::declared_table::{Table, TableInput};
 use crate::file::sections::dump::DumpKeys;
 use crate::file::sections::export::Export;
 use crate::file::sections::messages::Messages;
@@ -223,10 +224,15 @@ fn published_once(reader: &mut Reader<'_>, export: &Export, earlier: &[Export], 
     }
 }
 
-/// What the rows of dumps become in a job with these tables.
-fn dump_form(reader: &mut Reader<'_>, keys: DumpKeys, tables: &[Table]) -> DumpForm {
+/// What the rows of dumps of the source `source` become in a job with these tables.
+fn dump_form(reader: &mut Reader<'_>, source: &str, keys: DumpKeys, tables: &[Table]) -> DumpForm {
     let DumpKeys { layout, families } = keys;
-    let Some((name, at)) = layout else { return DumpForm::Cells { families } };
+    let Some((name, at)) = layout else {
+        let mut own =
+            tables.iter().filter(|table| matches!(&table.from, TableInput::Source(from) if from.as_str() == source));
+        let keeps_micros = own.all(|table| table.spec.granularity == Granularity::Micros);
+        return DumpForm::Cells { families, keeps_micros };
+    };
     let Some(table) = tables.iter().find(|table| table.spec.name == name) else {
         let known: Vec<String> = tables.iter().map(|table| table.spec.name.clone()).collect();
         let near = nearest(&name, known.iter().map(String::as_str));
@@ -246,7 +252,7 @@ fn dump_form(reader: &mut Reader<'_>, keys: DumpKeys, tables: &[Table]) -> DumpF
 /// A source of a job with these tables.
 fn source_of(reader: &mut Reader<'_>, read: ReadSource, tables: &[Table]) -> Source {
     let ReadSource { mut spec, derived: Derived { written: derive, compiled }, storage, dump, .. } = read;
-    spec.dump = dump_form(reader, dump, tables);
+    spec.dump = dump_form(reader, &spec.name, dump, tables);
     spec.series = series(&spec, compiled.as_ref(), tables);
     Source { spec, derive, preparation: Preparation { derive: compiled, filter: None }, storage }
 }

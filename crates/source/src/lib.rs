@@ -84,6 +84,7 @@ pub use column_diff::ColumnDiff;
 pub use content_hash::ContentHash;
 pub use csv::{Counted, TextNotes};
 pub use decompress::PlainContent;
+pub use dump::CELL_COLUMNS;
 pub use error::SourceError;
 pub use format::{Foreign, Format, shell_word};
 pub use location::{BucketUrl, Location, LocationError, Split, is_url, redacted, without_passwords};

@@ -62,6 +62,11 @@ pub enum RejectReason {
     /// A row of a dump, or a cell of it, that lacks a part.
     #[error("there is no `{part}`")]
     NoPart { part: &'static str },
+    /// A cell of a dump with microseconds, for a table of milliseconds.
+    #[error(
+        "the timestamp {timestamp} has microseconds, and the table keeps milliseconds: write `granularity = \"micros\"`"
+    )]
+    NotMillis { timestamp: i64 },
     /// A cell of a family of integers that is no integer.
     #[error("a cell of family {family} has {bytes} bytes, not the 8 of an integer")]
     NotEightBytes { family: String, bytes: usize },

@@ -221,6 +221,9 @@ pub enum DumpForm {
     Cells {
         /// Columns that hold the values of one family, each with the id of the family.
         families: BTreeMap<String, String>,
+        /// Whether all tables of the source keep microseconds. Otherwise a cell with some is rejected: cells of a millisecond would
+        /// replace each other.
+        keeps_micros: bool,
     },
     /// Records that a layout reads from keys, qualifiers and values.
     Records(DumpLayout),
@@ -228,7 +231,7 @@ pub enum DumpForm {
 
 impl Default for DumpForm {
     fn default() -> Self {
-        Self::Cells { families: BTreeMap::new() }
+        Self::Cells { families: BTreeMap::new(), keeps_micros: true }
     }
 }
 

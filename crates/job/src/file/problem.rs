@@ -228,6 +228,10 @@ pub(crate) enum Mistake {
     ModeWithoutHeader { mode: &'static str },
     #[error("`{key}` is for dumps of Bigtable")]
     DumpOnly { key: &'static str },
+    #[error("column `{column}` holds a part of each cell, and cannot hold a family, too")]
+    ColumnOfCells { column: String },
+    #[error("family `{family}` has the column `{first}`: a second one would stay empty")]
+    FamilyTwice { family: String, first: String },
     #[error("a dump becomes records by `layout`, or cells by `families`")]
     LayoutAndFamilies,
     #[error("rows of table `{table}` do not read back: column `{column}`: {reason}")]
@@ -487,7 +491,8 @@ impl Mistake {
                 known => format!("the messages are {}", listed(known)),
             }),
             Self::DumpOnly { .. } => "set `format` to `bigtable-parquet`, `bigtable-avro` or `cbt-csv`".to_owned(),
-            Self::LayoutAndFamilies => "remove one of them".to_owned(),
+            Self::LayoutAndFamilies | Self::FamilyTwice { .. } => "remove one of them".to_owned(),
+            Self::ColumnOfCells { .. } => "give the column of the family another name".to_owned(),
             Self::NoWayBack { .. } => "load the dump cell by cell, without `layout`".to_owned(),
             Self::FieldsAndProto => {
                 "write `fields = { column = 1, .. }`, or `proto = \"file.proto\"`".to_owned()

@@ -16,3 +16,6 @@ pub(crate) use cbt::CbtRows;
 pub(crate) use cells::is_dump;
 pub(crate) use plan::Dump;
 pub(crate) use rows::DumpRows;
+
+/// The columns of the cells of a dump, beside those of families.
+pub const CELL_COLUMNS: [&str; 5] = [raw::ROW_KEY, cells::FAMILY, cells::QUALIFIER, cells::TIMESTAMP, cells::VALUE];

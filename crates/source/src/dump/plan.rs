@@ -37,7 +37,9 @@ impl Dump {
             return Err(SourceError::NotDump { path: path.to_owned(), found });
         }
         let rows = match &spec.dump {
-            DumpForm::Cells { families } => Rows::Cells(RawColumns::new(&spec.columns, families)),
+            DumpForm::Cells { families, keeps_micros } => {
+                Rows::Cells(RawColumns::new(&spec.columns, families, *keeps_micros))
+            }
             DumpForm::Records(layout) => Rows::Records(layout.clone()),
         };
         Ok(Self { path: path.to_owned(), rows })

@@ -16,7 +16,7 @@ use crate::reject::RejectReason;
 use crate::spec::ColumnSpec;
 
 /// The column of row keys.
-const ROW_KEY: &str = "row_key";
+pub(super) const ROW_KEY: &str = "row_key";
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// The columns that a source declares of cells as they are.
@@ -28,6 +28,8 @@ pub(super) struct RawColumns {
     families: Vec<FamilyColumn>,
     /// Whether `value` is declared, which holds the cells of all families.
     takes_all: bool,
+    /// Whether timestamps may have microseconds.
+    keeps_micros: bool,
 }
 
 /// A column with the values of one family.
@@ -53,7 +55,7 @@ enum FamilyValues {
 
 impl RawColumns {
     /// Those of a source with these columns, of which `families` names the ones that hold one family.
-    pub fn new(columns: &[ColumnSpec], families: &BTreeMap<String, String>) -> Self {
+    pub fn new(columns: &[ColumnSpec], families: &BTreeMap<String, String>, keeps_micros: bool) -> Self {
         let is_declared = |name: &str| columns.iter().any(|column| column.name == name);
         let time = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
         let mut fields = Vec::new();
@@ -78,6 +80,7 @@ impl RawColumns {
                 .collect(),
             families: of_families,
             takes_all: is_declared(VALUE),
+            keeps_micros,
         }
     }
 
@@ -120,6 +123,10 @@ impl RawColumns {
                 let column = self.families.iter().position(|column| column.family == cell.family);
                 if column.is_none() && !self.takes_all {
                     return Err(SourceError::DumpFamily { path: path.to_owned(), family: cell.family.to_owned() });
+                }
+                if !self.keeps_micros && cell.timestamp % 1000 != 0 {
+                    faults.push((row as u32, RejectReason::NotMillis { timestamp: cell.timestamp }));
+                    continue;
                 }
                 if let Some(reason) = self.length_fault(column, cell.value) {
                     faults.push((row as u32, reason));

@@ -2,7 +2,8 @@
 //!
 //! A dump is one file, or several that were written together: `NAME-00000-of-00007.avro` and so on are the shards of `NAME.avro`,
 //! and files `part-0.avro`, `part-1.avro` .. of one folder are parts of that folder. Of several dumps the last by name is read, and no
-//! other: a dump is the whole table, and two of them are never added up. Files of two dumps under one name are refused.
+//! other: a dump is the whole table, and two of them are never added up. Files of two dumps under one name are refused. Numbers in
+//! names are compared as numbers: `2018-1-10` follows `2018-1-5`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,15 +35,44 @@ struct Shard<'a> {
 /// # Errors
 /// [`SourceError::DumpIncomplete`] if shards of it are missing.
 pub(super) fn newest_dump(files: Vec<InputFile>) -> Result<(Vec<InputFile>, Vec<Unread>), SourceError> {
-    let mut dumps: BTreeMap<String, Vec<InputFile>> = BTreeMap::new();
+    let mut dumps: BTreeMap<(Vec<NamePart>, String), Vec<InputFile>> = BTreeMap::new();
     for file in files {
-        dumps.entry(dump_name(&file.path)).or_default().push(file);
+        let name = dump_name(&file.path);
+        dumps.entry((name_parts(&name), name)).or_default().push(file);
     }
-    let Some((name, files)) = dumps.pop_last() else { return Ok((Vec::new(), Vec::new())) };
+    let Some(((_, name), files)) = dumps.pop_last() else { return Ok((Vec::new(), Vec::new())) };
     check_shards(&name, &files)?;
     check_parts(&name, &files)?;
-    let older = dumps.into_keys().map(|path| Unread { path, reason: UnreadReason::OlderDump });
+    let older = dumps.into_keys().map(|(_, path)| Unread { path, reason: UnreadReason::OlderDump });
     Ok((files, older.collect()))
+}
+
+/// A run of digits of a name, or of other characters.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum NamePart {
+    /// The digits without zeros in front: of two the longer one is greater.
+    Number(usize, String),
+    Text(String),
+}
+
+/// The parts of a name, by which names are ordered.
+fn name_parts(name: &str) -> Vec<NamePart> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while let Some(first) = rest.chars().next() {
+        let is_number = first.is_ascii_digit();
+        let end = rest.find(|letter: char| letter.is_ascii_digit() != is_number).unwrap_or(rest.len());
+        let (part, behind) = rest.split_at(end);
+        parts.push(match is_number {
+            true => {
+                let digits = part.trim_start_matches('0');
+                NamePart::Number(digits.len(), digits.to_owned())
+            }
+            false => NamePart::Text(part.to_owned()),
+        });
+        rest = behind;
+    }
+    parts
 }
 
 /// The dump that the file at `path` is of.
@@ -162,6 +192,11 @@ mod tests {
         .unwrap();
         assert_eq!(read, ["d/2/part-00001-of-00002.avro", "d/2/part-00000-of-00002.avro"]);
         assert_eq!(older, ["d/1/part.avro"]);
+        for (one, next) in
+            [("d/2018-1-5/a.avro", "d/2018-1-10/a.avro"), ("dump-9.avro", "dump-10.avro"), ("a-01", "a-2")]
+        {
+            assert_eq!(newest(&[next, one]).unwrap().0, [next]);
+        }
         let (read, older) = newest(&["part-0.parquet", "part-1.parquet"]).unwrap();
         assert_eq!((read.len(), older.len()), (2, 0));
         assert_eq!(newest(&[]), Ok((Vec::new(), Vec::new())));

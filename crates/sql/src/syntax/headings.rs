@@ -17,8 +17,8 @@ use crate::syntax::select_lists::SelectLists;
 /// The text of each item of the outermost select list that has no name of its own, and `None` for the others.
 pub(crate) type WrittenNames = Vec<Option<String>>;
 
-/// `frame` with the names of its columns as its query wrote them. Columns that are written alike are
-/// numbered; a name that a column with another text has stays.
+/// `frame` with the names of its columns as its query wrote them. Columns that are written alike are numbered; if two columns
+/// would still have one name, all keep theirs.
 ///
 /// # Errors
 /// If the columns cannot be selected from it.

@@ -409,3 +409,60 @@ fn the_sample_dump_gives_the_day_tables_of_its_origin() {
     assert!(said.contains("1 of its 2 files is missing (part-00001-of-00002.avro)"), "{said}");
     assert_eq!(project.sql("select count(*) as n from DUMPED_SENSOR"), [json!({ "n": 1440 })]);
 }
+
+/// A dump of one cell for each of these keys.
+fn cbt(keys: &[&str], micros: &str) -> String {
+    let rows: String = keys.iter().map(|key| format!("{key},v@{micros}\n")).collect();
+    format!(",METER\n,q\n{rows}")
+}
+
+fn keys(project: &Project) -> String {
+    let rows = project.sql("select distinct cast(row_key as varchar) as k from cells.RAW order by 1");
+    rows.iter().map(|row| row["k"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_former_dump_goes_only_with_the_next_one() {
+    let project = Project::new("raw", &raw_job("d/{day:%Y-%m-%d}.cbt.csv", "cbt-csv"));
+    project.write("d/2026-01-01.cbt.csv", cbt(&["a", "b"], "86400000000"));
+    project.run_job("raw");
+    project.write("d/2026-01-02.cbt.csv", cbt(&["a", "c"], "86400000000"));
+    project.ok(&["run", "raw", "--day", "2026-01-01"]);
+    assert_eq!(keys(&project), "ab", "a day that the newest dump is not of");
+    project.run_job("raw");
+    assert_eq!(keys(&project), "ac");
+
+    // A dump that has only been begun takes nothing away.
+    project.write("d/2026-01-03.cbt.csv", "");
+    project.fails(1, &["run", "raw"]);
+    assert_eq!(keys(&project), "ac");
+    project.write("d/2026-01-03.cbt.csv", cbt(&[], ""));
+    project.ok(&["run", "raw"]);
+    assert_eq!(keys(&project), "ac");
+}
+
+#[test]
+fn cells_of_one_millisecond_are_kept_or_rejected() {
+    let job = raw_job("d/*.cbt.csv", "cbt-csv").replace("time = ", "max_rejected = \"100%\"\ntime = ");
+    for (job, cells) in [(job.replace("granularity = \"micros\"\n", ""), 0), (job, 2)] {
+        let project = Project::new("raw", &job);
+        project.write("d/1.cbt.csv", ",METER\n,q\na,1@1500\na,2@1600\n");
+        let ran = project.succeeds(&["run", "raw"]);
+        assert_eq!(project.sql("select count(*) as n from cells.RAW")[0]["n"], cells);
+        let told = "has microseconds, and the table keeps milliseconds";
+        assert_eq!(ran.stdout.contains(told), cells == 0, "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_family_has_one_column_with_a_name_of_its_own() {
+    for (families, wanted) in [
+        ("families = { qualifier = \"n\", ", "holds a part of each cell"),
+        ("families = { value_o = \"METER\", ", "family `METER` has the column `value_o`"),
+    ] {
+        let job = raw_job("d/*.cbt.csv", "cbt-csv").replace("families = { ", families);
+        let job = job.replace("value_m = \"text\", ", "value_m = \"text\", value_o = \"text\", ");
+        let told = Project::new("raw", &job).fails(2, &["check", "raw"]);
+        assert!(told.contains(wanted), "{families}: {told}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use tidetable_source::{ColumnSpec, Format};
+use tidetable_source::{CELL_COLUMNS, ColumnSpec, Format};
 
 use crate::file::fields::{Fields, Reader};
 use crate::file::keys::ValueShape;
@@ -47,6 +47,12 @@ pub(crate) fn read(
         if !columns.is_empty() && columns.iter().all(|column| column.name != named.name) {
             let known = columns.iter().map(|column| column.name.clone()).collect();
             reader.refuse(named.at.clone(), unknown_column(named.name, name, known));
+        }
+        if let Some((first, _)) = keys.families.iter().find(|(_, known)| *known == family) {
+            reader.refuse(at, Mistake::FamilyTwice { family: family.to_owned(), first: first.clone() });
+        }
+        if CELL_COLUMNS.contains(&named.name) {
+            reader.refuse(named.at.clone(), Mistake::ColumnOfCells { column: named.name.to_owned() });
         }
         keys.families.insert(named.name.to_owned(), family.to_owned());
     }

@@ -75,8 +75,8 @@ impl Source {
         let each = if self.spec.each.is_empty() { String::new() } else { format!(" each {:?}", self.spec.each) };
         let preset = self.spec.preset.map_or_else(String::new, |preset| format!(" preset {}", preset.key()));
         let dump = match &self.spec.dump {
-            DumpForm::Cells { families } if families.is_empty() => String::new(),
-            DumpForm::Cells { families } => format!(" families {families:?}"),
+            DumpForm::Cells { families, .. } if families.is_empty() => String::new(),
+            DumpForm::Cells { families, .. } => format!(" families {families:?}"),
             DumpForm::Records(layout) => format!(" layout {}", layout.fingerprint()),
         };
         format!("{format} {csv:?} {columns:?} {time} {:?}{rejects}{escape}{skip}{nan}{each}{preset}{dump}", self.derive)

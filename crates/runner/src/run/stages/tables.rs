@@ -574,7 +574,7 @@ fn note(
             Some(format!("{} is {before} under another name: it is not loaded again", input.path))
         }
         (InputState::LeftOut, _) if !Without::new(&options.without).takes(&input.path) => {
-            Some(format!("{} is no longer part of the pull: its rows are removed", input.path))
+            Some(format!("{} is no longer part of the pull or the dump: its rows are removed", input.path))
         }
         (InputState::LeftOut, _) => {
             let except = owed.of_input(&input.path).map(|windows| format!(", except from window {windows}"));
