@@ -196,6 +196,8 @@ impl LoadedTarget<'_> {
         let between = self.target.replaced_between(&self.units)?;
         self.loaded.stats.overwritten += between.cells;
         self.loaded.stats.overwritten_changed += between.changed;
+        let changed_in_row = &mut self.loaded.stats.changed_in_row;
+        *changed_in_row = changed_in_row.take().or(between.changed_in_row);
         self.loaded.stats.replaced = self.target.replaced(&self.loaded.edit)?;
         Ok(())
     }

@@ -94,6 +94,9 @@ pub struct LoadStats {
     /// Those of them that had another value.
     #[serde(skip_serializing_if = "is_zero")]
     pub overwritten_changed: u64,
+    /// The key of a row with such a cell, as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_in_row: Option<String>,
     /// Cells that no read shows, because the `gc` of their family keeps fewer versions than the load has of their column. Not
     /// counted where neither row key nor qualifier shows a time of day: such tables keep the newest on purpose.
     #[serde(skip_serializing_if = "is_zero")]
@@ -185,6 +188,7 @@ impl LoadStats {
         self.cells += other.cells;
         self.overwritten += other.overwritten;
         self.overwritten_changed += other.overwritten_changed;
+        self.changed_in_row = self.changed_in_row.take().or_else(|| other.changed_in_row.clone());
         self.overwritten_rows += other.overwritten_rows;
         self.hidden_versions += other.hidden_versions;
         self.hidden_in_row = self.hidden_in_row.take().or_else(|| other.hidden_in_row.clone());
@@ -207,7 +211,7 @@ impl LoadStats {
     /// Resets the counts of what was written: the SSTs are not committed.
     pub fn forget_written(&mut self) {
         (self.rows_written, self.cells, self.bytes_out) = (0, 0, 0);
-        (self.overwritten, self.overwritten_changed) = (0, 0);
+        (self.overwritten, self.overwritten_changed, self.changed_in_row) = (0, 0, None);
         (self.hidden_versions, self.hidden_in_row) = (0, None);
         (self.large_rows, self.largest_row, self.large_cells) = (0, None, 0);
         self.replaced = None;
@@ -288,6 +292,11 @@ pub struct EmptyRow {
     pub line: u64,
 }
 
+/// A row key for people: what is not UTF-8 is replaced.
+pub(crate) fn key_text(key: &[u8]) -> String {
+    String::from_utf8_lossy(key).into_owned()
+}
+
 /// Cells of earlier loads that a load replaced: those of the same row, column and timestamp as a new one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -296,6 +305,9 @@ pub struct ReplacedCells {
     pub cells: u64,
     /// Cells among them whose new value differs from the old one.
     pub changed: u64,
+    /// The key of a row with such a cell, as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_row: Option<String>,
     /// New inputs of the windows where values changed, by path: one or several of them replaced the cells.
     pub by: Vec<String>,
     /// Inputs of earlier loads with cells in these windows, by path.

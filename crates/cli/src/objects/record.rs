@@ -95,6 +95,7 @@ const LOAD: &[Key] = &[
     key("cells", Integer, "cells in the SSTs"),
     key("overwritten", Integer, "cells that a later one of the load replaced"),
     key("overwritten_changed", Integer, "those of them that had another value"),
+    key("changed_in_row", OrNull(&Text), "key of a row with such a cell"),
     key("hidden_versions", Integer, "cells that `gc` hides at once, as newer ones of the load stand in their column"),
     key("hidden_in_row", OrNull(&Text), "key of a row with such a cell"),
     key("replaced", OrNull(&Object(REPLACED)), "cells of earlier loads that this one replaced"),
@@ -127,6 +128,7 @@ const NOTED_ROWS: &[Key] = &[
 const REPLACED: &[Key] = &[
     key("cells", Integer, "their number"),
     key("changed", Integer, "those with another value now"),
+    key("in_row", OrNull(&Text), "key of a row with such a cell"),
     key("by", List(&Text), "new inputs where values changed: one or several of them replaced the cells"),
     key("of", List(&Text), "inputs of earlier loads with cells there"),
 ];

@@ -22,7 +22,7 @@ use tidetable_store::version::{Sst, VersionEdit};
 use crate::earlier::near::{Overlap, are_apart, times_decide};
 use crate::earlier::row_cursor::{Filled, RowCursor};
 use crate::spec::LoadTarget;
-use crate::stats::ReplacedCells;
+use crate::stats::{ReplacedCells, key_text};
 
 /// Bytes of older SSTs that a load of any size may read.
 const LEAST_READ: u64 = 32 << 20;
@@ -57,6 +57,7 @@ impl LoadTarget<'_> {
             if counts.changed > 0 {
                 changed_in.insert(*start);
             }
+            replaced.in_row = replaced.in_row.take().or(counts.changed_in_row);
         }
 
         self.name_inputs(&mut replaced, edit, &changed_in);
@@ -83,6 +84,7 @@ impl LoadTarget<'_> {
                     let between = count(&snapshot, OldCells::OfLoad(before.clone()), new, &mut may_read)?;
                     counts.cells += between.cells;
                     counts.changed += between.changed;
+                    counts.changed_in_row = counts.changed_in_row.take().or(between.changed_in_row);
                 }
                 before.extend(ssts);
             }
@@ -114,11 +116,13 @@ fn has_any(starts: &[i64], windows: &BTreeSet<i64>) -> bool {
 }
 
 /// Cells that others replace.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
     pub(crate) cells: u64,
     /// Cells whose new value differs from the one that they replace.
     pub(crate) changed: u64,
+    /// The key of the first row with such a cell, as text.
+    pub(crate) changed_in_row: Option<String>,
 }
 
 /// SSTs whose cells may be replaced.
@@ -157,6 +161,9 @@ fn count<'a>(snapshot: &'a Snapshot, old: OldCells<'a>, new: Vec<&'a Sst>, may_r
             compared = ComparedGroup::all(snapshot.layout(), &shared)?;
         }
         compared.iter().for_each(|group| group.count_row(&shared, &mut counts));
+        if counts.changed > 0 && counts.changed_in_row.is_none() {
+            counts.changed_in_row = Some(key_text(&shared.new.keys.get(shared.new_row)));
+        }
     }
     Ok(counts)
 }

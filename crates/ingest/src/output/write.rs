@@ -20,7 +20,7 @@ use crate::sort::rows::SortedPiece;
 use crate::spill::file::Spill;
 use crate::spill::merge::RangeEvents;
 use crate::spill::ranges::{KeyRange, key_ranges};
-use crate::stats::LoadStats;
+use crate::stats::{LoadStats, key_text};
 
 /// Events of a piece of a window: those of a full stripe, whose keys and values are in the cache while it is built.
 const PIECE_EVENTS: usize = 65_536;
@@ -86,13 +86,13 @@ impl<'t> SstWriter<'t> {
         drop(events);
 
         let table = self.table.name();
-        let SortedPiece { block, overwritten, changed, lost, emptied } =
+        let SortedPiece { block, overwritten, changed, changed_in_row, lost, emptied } =
             built.map_err(|error| error.of_table(table))?;
         let sizes = row_size::measure(self.schema, &block, self.table.row_limit());
         let sizes = sizes.within_limit(&block.keys).map_err(|error| error.of_table(table))?;
 
         let hidden = self.versions.as_ref().map(|versions| versions.count(self.schema, &block)).unwrap_or_default();
-        let hidden_in_row = hidden.first_row.map(|row| String::from_utf8_lossy(&block.keys.get(row)).into_owned());
+        let hidden_in_row = hidden.first_row.map(|row| key_text(&block.keys.get(row)));
 
         let cuts = stripe_splits(self.schema, &block, &self.limits);
         let stripes = cuts.into_par_iter().map(|rows| {
@@ -105,6 +105,7 @@ impl<'t> SstWriter<'t> {
         let counts = LoadStats {
             overwritten,
             overwritten_changed: changed,
+            changed_in_row: changed_in_row.map(|key| key_text(&key)),
             hidden_versions: hidden.cells,
             hidden_in_row,
             large_rows: sizes.rows,

@@ -29,6 +29,8 @@ pub(crate) struct SortedPiece {
     pub(crate) overwritten: u64,
     /// Those of them that had another value. Cells that an upsert replaced are not compared.
     pub(crate) changed: u64,
+    /// The key of the first row with such a cell.
+    pub(crate) changed_in_row: Option<Vec<u8>>,
     /// The source rows that lost these cells, by the number of the window; one may occur more than once.
     pub(crate) lost: Vec<u64>,
     /// Whether it has rows without cells, kept for the timestamp of the upsert that emptied them.
@@ -56,6 +58,7 @@ pub(crate) fn build(
     let mut overwritten = upserts.as_ref().map_or(0, |upserts| upserts.overwritten);
     let mut lost = upserts.as_ref().map(|upserts| upserts.lost.clone()).unwrap_or_default();
     let mut changed = 0;
+    let mut changed_row: Option<usize> = None;
     let mut groups = Vec::with_capacity(schema.groups.len());
     for (at, group) in schema.groups.iter().enumerate() {
         let mut records = Records::new(group, &piece.groups[at], piece.rows.len(), |column| repeats(at, column));
@@ -65,14 +68,16 @@ pub(crate) fn build(
         }
         overwritten += records.overwritten;
         changed += records.changed;
+        changed_row = changed_row.into_iter().chain(records.changed_row).min();
         lost.append(&mut records.lost);
         groups.push(Some(records.into_block(&keys, ranks.qualifiers[at].as_ref())?));
     }
+    let changed_in_row = changed_row.map(|row| keys.get(row).to_vec());
     // A row without a value in any cell does not exist.
     let block = Block { keys, groups }.without_empty_rows();
     let emptied = upserts.is_some_and(|upserts| upserts.empties());
     let lost = lost.into_iter().map(|event| piece.unit(event)).collect();
-    Ok(SortedPiece { block, overwritten, changed, lost, emptied })
+    Ok(SortedPiece { block, overwritten, changed, changed_in_row, lost, emptied })
 }
 
 /// Appends the keys of rows that are numbers.
@@ -158,6 +163,8 @@ struct Records<'a> {
     overwritten: u64,
     /// Replaced cells that had another value.
     changed: u64,
+    /// The first row with such a cell.
+    changed_row: Option<usize>,
     /// The events of these cells, one for each cell.
     lost: Vec<u32>,
     /// Buffers of a row, of its places, and of the events of a record, which are kept from row to row.
@@ -206,6 +213,7 @@ impl<'a> Records<'a> {
             takes_last,
             overwritten: 0,
             changed: 0,
+            changed_row: None,
             lost: Vec::new(),
             scratch: Vec::new(),
             places: Vec::new(),
@@ -397,6 +405,9 @@ impl<'a> Records<'a> {
         let replaced = &self.lost[first..];
         let changed = replaced.iter().filter(|cell| !contents.is_equal(self.events.place(**cell), newest)).count();
 
+        if changed > 0 {
+            self.changed_row.get_or_insert(self.row_ends.len());
+        }
         self.changed += changed as u64;
         self.overwritten += replaced.len() as u64;
         Ok(())

@@ -131,6 +131,7 @@ pub(crate) fn replaced_notes(job: &Job, loads: &[Pending]) -> Vec<String> {
         }
 
         let (cells, were) = (several(cells, "cell"), if cells == 1 { "was" } else { "were" });
+        let row = such_as_row(load.record.stats.changed_in_row.as_deref());
         // The second of two hours with the same local times replaces the first, in one file, too.
         let clocks = match load.record.stats.repeated_times {
             0 => String::new(),
@@ -142,7 +143,7 @@ pub(crate) fn replaced_notes(job: &Job, loads: &[Pending]) -> Vec<String> {
         };
         notes.push(format!(
             "warning: {table}: {cells} {were} replaced by other values of later rows of the {files} files with the \
-             same key and time: of files that come together, the one with the last name wins.{clocks} If these are other \
+             same key and time{row}: of files that come together, the one with the last name wins.{clocks} If these are other \
              readings, name a column in `row_key` that tells them apart"
         ));
     }
@@ -233,14 +234,15 @@ fn is_corrected(load: &Pending) -> bool {
 pub(crate) fn replaced_before_notes(loads: &[Pending]) -> Vec<String> {
     let mut notes = Vec::new();
     for LoadRecord { table, stats, .. } in loads.iter().map(|load| &load.record) {
-        let Some(ReplacedCells { changed, by, of, .. }) = &stats.replaced else { continue };
+        let Some(ReplacedCells { changed, in_row, by, of, .. }) = &stats.replaced else { continue };
         if *changed == 0 || by.is_empty() || of.is_empty() {
             continue;
         }
 
         let (cells, were) = (several(*changed, "cell"), if *changed == 1 { "was" } else { "were" });
+        let row = such_as_row(in_row.as_deref());
         notes.push(format!(
-            "warning: {table}: {cells} of earlier runs {were} replaced by rows of {} with the same key and time and \
+            "warning: {table}: {cells} of earlier runs {were} replaced by rows of {} with the same key and time{row} and \
              other values. They came from {}. If these are other readings, name a column in `row_key` that tells \
              them apart, and run with --rebuild",
             one_of(by),
@@ -248,6 +250,11 @@ pub(crate) fn replaced_before_notes(loads: &[Pending]) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// The row of the first of several cells, for a sentence about them.
+fn such_as_row(key: Option<&str>) -> String {
+    key.map_or(String::new(), |key| format!(", the first in row {key}"))
 }
 
 /// The first of `files`, and how many others there are.
