@@ -7,6 +7,7 @@
 //! The trait has what storages do differently. Whoever uses one finds shorter calls beside it, such as `read` and `stat`: they
 //! are methods of `dyn Blobs`, which a wrapper need not forward.
 
+use std::collections::{HashMap, VecDeque};
 use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
@@ -237,6 +238,29 @@ impl<'b> dyn Blobs + 'b {
     /// As [`Blobs::stat_all`].
     pub fn stat(&self, path: &str) -> Result<Option<Stat>> {
         Ok(self.stat_all(&[path.to_owned()])?.into_iter().next().flatten())
+    }
+
+    /// The files in `directory` and below it, with their sizes in bytes; hidden ones are left out. The files of a directory come
+    /// before those of the directories in it.
+    ///
+    /// # Errors
+    /// As [`Blobs::list_files`].
+    pub fn files_below(&self, directory: &str) -> Result<Vec<(String, u64)>> {
+        let mut files = Vec::new();
+        let mut directories = VecDeque::from([directory.to_owned()]);
+        while let Some(directory) = directories.pop_front() {
+            let stats: HashMap<String, Stat> = self.list_stats(&directory)?.into_iter().collect();
+            for name in self.list(&directory)? {
+                let path = format!("{directory}/{name}");
+                let is_directory = self.directory().map(|root| root.join(&path).is_dir());
+                match stats.get(&name) {
+                    // In a bucket, what lies between two slashes has no metadata.
+                    Some(stat) if is_directory != Some(true) => files.push((path, stat.bytes)),
+                    _ => directories.push_back(path),
+                }
+            }
+        }
+        Ok(files)
     }
 
     /// Removes a file or an empty staging directory; succeeds if it does not exist.

@@ -31,8 +31,8 @@ pub use global::{Global, Log, Output};
 pub use help::command;
 pub use lint::{Deny, Lint};
 pub use maintenance::{
-    Backup, Cache, Clean, Compact, Copy, Delete, Deleting, Doctor, DropRows, Executor, Repair, Restore, Scheduler,
-    Vacuum, Verify,
+    Backup, Cache, Clean, Compact, Copy, Delete, Deleting, Doctor, Drop, DropRows, Executor, Repair, Restore,
+    Scheduler, Vacuum, Verify,
 };
 pub use new::{New, Try};
 pub use parse::{Column, Day, file_option, selected_of};
@@ -143,6 +143,8 @@ pub enum Command {
     Delete(Delete),
     /// Delete all rows of a table whose key begins with a prefix
     DropRows(DropRows),
+    /// Remove a table or an export that no job declares any more, with all its versions and files
+    Drop(Drop),
     /// Merge the files of each window of a table, and remove deleted and expired cells
     Compact(Compact),
     /// Distribute the work of runs to executors; listens until it is stopped

@@ -206,6 +206,7 @@ fn dispatch(cli: &Cli) -> Result<(), CliError> {
         Command::Man(args) => commands::completions::man(args),
         Command::Delete(args) => commands::maintenance::delete::delete(global, args),
         Command::DropRows(args) => commands::maintenance::delete::drop_rows(global, args),
+        Command::Drop(args) => commands::maintenance::drop::drop_name(global, args),
         Command::Compact(args) => commands::maintenance::compact::compact(global, args),
         Command::Scheduler(args) => commands::cluster::scheduler(global, args),
         Command::Executor(args) => commands::cluster::executor(global, args),

@@ -35,4 +35,5 @@ pub use part::request::{DayColumn, FileMode, Outcome, PublishRequest, PublishedP
 pub use part::withdraw::EmptyPart;
 pub use part::{publish, record, retire, sweep, sweep_retired, write_part};
 pub use stale::{Reason, Stale, stale};
+pub use table::listed::export_folders;
 pub use table::{LEAST_SNAPSHOT_RETENTION, LogTimes, Pinned, SNAPSHOT_RETENTION, TableLog};

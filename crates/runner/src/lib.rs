@@ -15,6 +15,7 @@
 pub mod backup;
 mod checks;
 mod compact;
+mod drop;
 mod fault;
 mod ids;
 mod lock;
@@ -32,6 +33,7 @@ mod web;
 mod worker;
 
 pub use compact::{compact, compact_elsewhere};
+pub use drop::{DropPlan, DroppedKind};
 pub use fault::lost_store::{LostStore, LostTable};
 pub use ids::UlidIds;
 pub use marks::Marks;

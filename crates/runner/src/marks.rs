@@ -217,6 +217,19 @@ impl Marks {
         Ok(())
     }
 
+    /// Forgets a table that was removed on purpose: it is not lost, and a run may make it anew.
+    ///
+    /// # Errors
+    /// If the project cannot be written.
+    pub(crate) fn forget_table(&self, table: &str) -> io::Result<()> {
+        for mut mark in self.read().into_iter().filter(|mark| mark.tables.contains_key(table)) {
+            mark.tables.remove(table);
+            mark.set_aside.remove(table);
+            self.replace(&mark)?;
+        }
+        Ok(())
+    }
+
     /// Writes a mark in the place of the one before.
     fn replace(&self, mark: &Mark) -> io::Result<()> {
         let unfinished = self.folder.join(format!(".{}.{}", mark.job, mark.run));

@@ -280,5 +280,7 @@ fn commands_print_the_keys_of_the_reference() {
     check("doctor", &["doctor"]);
     check("doctor", &["doctor", "--fix"]);
     check("repair", &["repair", "T", "--yes"]);
+    fs::remove_dir_all(project.path("jobs/j")).unwrap();
+    check("drop", &["drop", "T", "--yes"]);
     reference.is_complete();
 }

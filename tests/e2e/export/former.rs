@@ -60,3 +60,81 @@ fn readings_older_than_their_retention_are_told() {
     let wanted = "T: readings of in/b.csv of 2020-01-02 are older than family";
     assert!(old.stderr.contains(wanted) && old.stderr.contains("maxage=5d"), "{}", old.stderr);
 }
+
+#[test]
+fn a_table_that_no_job_declares_is_dropped() {
+    let project = project();
+    let declared = project.fails(2, &["drop", "T", "--yes"]);
+    assert!(declared.contains("jobs/j/job.toml declares T, and its next run would make it again"), "{declared}");
+
+    let renamed = JOB.replace("[tables.T", "[tables.N").replace("from T", "from N");
+    project.write("jobs/j/job.toml", renamed);
+    project.ok(&["run", "j"]);
+    let checked = project.ok(&["check", "j"]);
+    assert!(checked.contains("tidetable drop T"), "{checked}");
+
+    let would = project.json(&["drop", "T", "--dry-run"]).remove(0);
+    assert_eq!((&would["what"], &would["job"], &would["removed"]), (&"table".into(), &"j".into(), &false.into()));
+    assert!(project.ok(&["tables"]).contains('T'));
+    let told = project.ok(&["drop", "T", "--yes"]);
+    assert!(told.starts_with("table T: ") && told.ends_with(" removed\n"), "{told}");
+    assert!(!project.path("data/tables/T").exists());
+
+    // The rest of the store is sound, and nobody misses the table.
+    assert!(project.ok(&["doctor"]).contains("sound"));
+    assert_eq!(project.sql("select count(*) as n from N")[0]["n"], 2);
+    assert!(project.fails(2, &["drop", "T", "--yes"]).contains("there is no table or export T"));
+    // The name is free: a run makes the table anew.
+    project.write("jobs/j/job.toml", JOB);
+    project.ok(&["run", "j"]);
+    assert_eq!(project.sql("select count(*) as n from T")[0]["n"], 2);
+}
+
+#[test]
+fn an_export_that_no_job_declares_is_dropped() {
+    let project = project();
+    project.write("jobs/j/job.toml", JOB.replace("[exports.E]", "[exports.F]"));
+    assert!(project.fails(2, &["run", "j"]).contains("`tidetable drop E`"));
+    let told = project.ok(&["drop", "E", "--yes"]);
+    assert!(told.starts_with("export E: 3 files of "), "{told}");
+    project.ok(&["run", "j"]);
+    assert_eq!(project.sql("select count(*) as n from exports.F")[0]["n"], 2);
+    assert!(project.ok(&["doctor"]).contains("sound"));
+}
+
+#[test]
+fn the_logs_and_replaced_files_of_an_export_are_dropped_with_it() {
+    for log in ["delta", "iceberg"] {
+        let name = format!("name = \"E/dt={{day:%Y-%m-%d}}\"\n{log} = true\n");
+        let job = JOB.replace("name = \"E_{day:%Y%m%d}\"\n", &name);
+        let project = Project::new("j", &job);
+        project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-01T00:00:00Z,1.5\n1,2020-01-02T00:00:00Z,2.5\n");
+        project.ok(&["run", "j"]);
+        project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-01T00:00:00Z,1.5\n");
+        project.ok(&["run", "j"]);
+
+        let exports = job.find("[exports.E]").unwrap();
+        project.write("jobs/j/job.toml", &job[..exports]);
+        project.ok(&["drop", "E", "--yes"]);
+        assert!(!project.path("data/exports/E").exists() && !project.path("data/exports/E.json").exists(), "{log}");
+        assert!(project.ok(&["doctor"]).contains("sound"), "{log}");
+    }
+}
+
+#[test]
+fn a_removal_that_was_killed_is_done_again() {
+    let project = project();
+    project.write(
+        "jobs/j/job.toml",
+        JOB.replace("[tables.T", "[tables.N").replace("from T", "from N").replace(".E]", ".F]"),
+    );
+    // As far as a kill may leave them: manifests without the oldest, SSTs without manifests, an export without a file.
+    std::fs::remove_dir_all(project.path("data/tables/T/manifest")).unwrap();
+    std::fs::remove_file(project.path("data/exports/E_20200101/part-0.parquet")).unwrap();
+    for name in ["T", "E"] {
+        project.ok(&["drop", name, "--yes"]);
+    }
+    assert!(!project.path("data/tables/T").exists() && !project.path("data/exports/E_20200102").exists());
+    project.ok(&["run", "j"]);
+    assert!(project.ok(&["doctor"]).contains("sound"));
+}

@@ -86,6 +86,7 @@ fn missing_root_is_an_error() {
         "repair T",
         "delete T --row x --yes",
         "drop-rows T --prefix x --yes",
+        "drop T --yes",
         "lineage T",
         "rejects j",
         "retry 01",

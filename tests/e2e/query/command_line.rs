@@ -32,6 +32,7 @@ fn unknown_names_are_usage_errors() {
         &["proto", "TT"],
         &["delete", "TT", "--row", "x", "--yes"],
         &["drop-rows", "TT", "--prefix", "x", "--yes"],
+        &["drop", "TT", "--yes"],
         &["compact", "TT"],
         &["repair", "TT"],
         &["vacuum", "TT"],

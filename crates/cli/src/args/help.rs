@@ -12,7 +12,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Data", &["sql", "read", "export", "tables", "describe", "proto"]),
     ("Bigtable", &["push", "pull", "diff", "serve"]),
     ("Other machines", &["scheduler", "executor"]),
-    ("Upkeep", &["delete", "drop-rows", "compact", "vacuum", "clean", "cache", "inspect"]),
+    ("Upkeep", &["delete", "drop-rows", "drop", "compact", "vacuum", "clean", "cache", "inspect"]),
     ("Safety", &["backup", "restore", "copy", "verify", "doctor", "repair"]),
     ("Shell", &["completions", "man", "help"]),
 ];
@@ -264,6 +264,13 @@ const EXAMPLES: &[(&str, [Example; 2])] = &[
         [
             ("tidetable drop-rows SENSOR --prefix '0000000042#' --dry-run", "what would be hidden"),
             ("tidetable drop-rows SENSOR --prefix '0000000042#' --yes", "all rows of a meter"),
+        ],
+    ),
+    (
+        "drop",
+        [
+            ("tidetable drop SENSOR_OLD --dry-run", "what would be removed"),
+            ("tidetable drop SENSOR_OLD --yes", "a table that was renamed in the job file since"),
         ],
     ),
     (

@@ -59,6 +59,19 @@ pub struct Deleting {
     pub now: Option<i64>,
 }
 
+/// `tidetable drop`
+#[derive(Debug, Args)]
+pub struct Drop {
+    /// The table or export
+    pub name: String,
+    /// Only show what would be removed
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
 /// `tidetable compact`
 #[derive(Debug, Args)]
 pub struct Compact {

@@ -260,7 +260,13 @@ fn check_one(global: &Global, project: &Project, name: &str, jobs: &[Job]) -> Re
         rows.push(row!["warning", export, finding]);
     }
     for table in undeclared(&job, &store)? {
-        rows.push(row!["warning", table, "made by this job, which no longer declares it: no run adds to it"]);
+        rows.push(row![
+            "warning",
+            table,
+            format!(
+                "made by this job, which no longer declares it: no run adds to it; `tidetable drop {table}` removes it"
+            )
+        ]);
     }
     rows.write(global.output, &mut out)?;
     if global.output == Output::Table {

@@ -319,6 +319,16 @@ pub const DELETED: &[Key] = &[
     key("sealed_days", List(&Day), "UTC days that a run leaves as published, since cells of them may have expired"),
 ];
 
+/// `drop`.
+pub const DROPPED: &[Key] = &[
+    key("name", Text, "the table or export"),
+    key("what", Text, "`table` or `export`"),
+    key("job", Text, "the job that made it; empty if no file tells it"),
+    key("files", Integer, "files of it"),
+    key("bytes", Integer, "bytes of them"),
+    key("removed", Truth, "whether they were removed, or would be"),
+];
+
 /// `compact --dry-run`.
 pub const MERGES: &[Key] = &[
     key("window", Text, "the window, or the first and the last"),

@@ -41,6 +41,7 @@ const COMMANDS: &[(&[&str], &[Key])] = &[
     (&["tables"], TABLES),
     (&["describe"], MANIFEST),
     (&["delete", "drop-rows"], DELETED),
+    (&["drop"], DROPPED),
     (&["compact"], COMPACTION),
     (&["compact --dry-run"], MERGES),
     (&["vacuum"], VACUUMED),

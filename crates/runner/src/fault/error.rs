@@ -143,7 +143,7 @@ pub enum RunError {
     /// A name that an export of another job has.
     #[error(
         "{name} is published by job {owner}; give the export {export} of this job another name or, if the job was renamed, its \
-         old name back to the job"
+         old name back to the job; what no job declares any more goes by `tidetable drop`"
     )]
     ExportOwned {
         /// The export.
@@ -153,10 +153,28 @@ pub enum RunError {
         /// The job it belongs to.
         owner: String,
     },
+    /// A table or export that is to be removed, and that a job declares.
+    #[error(
+        "{} declares {name}, and its next run would make it again; take it out of the file first. A table that is to be loaded \
+         anew: `tidetable run JOB --rebuild`",
+        file.display()
+    )]
+    Declared {
+        /// The table or export.
+        name: String,
+        /// The job file, as it is shown.
+        file: PathBuf,
+    },
+    /// Nothing of a name in the store, neither a table nor an export.
+    #[error("there is no table or export {name} in the store; `tidetable tables` lists them")]
+    NothingToDrop {
+        /// The name.
+        name: String,
+    },
     /// A directory that an export has which the job declared before.
     #[error(
         "{folder} was published by the export {former}, which the job no longer declares; give {export} a `name` that makes other \
-         directories, or its old name {former} back to the export"
+         directories, its old name {former} back to the export, or remove what it published by `tidetable drop {former}`"
     )]
     ExportFormer {
         /// The export of the job file.
@@ -617,6 +635,8 @@ impl RunError {
             | Self::Store(StoreError::LayoutChanged { .. } | StoreError::OwnedByOtherJob { .. })
             | Self::ExportOwned { .. }
             | Self::ExportFormer { .. }
+            | Self::Declared { .. }
+            | Self::NothingToDrop { .. }
             | Self::NotByPeriod { .. }
             | Self::NameConflict { .. }
             | Self::PushToSource { .. }

@@ -13,6 +13,7 @@ use tidetable_store::version::DeleteTarget;
 use tidetable_store::{DeletePlan, Snapshot};
 
 use crate::args::{Delete, Deleting, DropRows, Global, Output};
+use crate::commands::maintenance::agreed;
 use crate::commands::ranges::check_times;
 use crate::commands::{clock, open_newest, project_if_any, store};
 use crate::diagnostics::print_message;
@@ -20,7 +21,6 @@ use crate::error::CliError;
 use crate::objects;
 use crate::output::values::{count, listed};
 use crate::output::{ResultRows, row, sentences};
-use crate::terminal::printable::Printed;
 
 /// Deletes a row, or cells of it.
 pub fn delete(global: &Global, args: &Delete) -> Result<(), CliError> {
@@ -72,7 +72,7 @@ fn hide(global: &Global, table: &str, target: DeleteTarget, how: &Deleting) -> R
     }
 
     let edit = plan.edit();
-    if !edit.is_empty() && !how.yes && !agreed(table, &plan)? {
+    if !edit.is_empty() && !how.yes && !agreed(&question(table, &plan))? {
         return tell(global, &snapshot, &plan, Done::Not { dry_run: false }, now);
     }
 
@@ -83,18 +83,13 @@ fn hide(global: &Global, table: &str, target: DeleteTarget, how: &Deleting) -> R
     tell(global, &snapshot, &plan, Done::Hidden { version: number }, now)
 }
 
-/// Asks for confirmation on the terminal.
-fn agreed(table: &str, plan: &DeletePlan) -> Result<bool, CliError> {
-    let mut err = Printed::new(std::io::stderr().lock(), true);
+/// What is asked before a delete.
+fn question(table: &str, plan: &DeletePlan) -> String {
     let (rows, cells) = (count(plan.rows, "row"), count(plan.cells, "cell"));
     match plan.target.takes_rows() {
-        true => write!(err, "drop {rows} ({cells}) of {table}: {}? [y/N] ", plan.target)?,
-        false => write!(err, "drop {cells} in {rows} of {table}: {}? [y/N] ", plan.target)?,
+        true => format!("drop {rows} ({cells}) of {table}: {}", plan.target),
+        false => format!("drop {cells} in {rows} of {table}: {}", plan.target),
     }
-    err.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// What a delete did: it is committed in a version, or nothing was changed.
