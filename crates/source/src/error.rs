@@ -310,7 +310,9 @@ fn way_to_column(column: &str, header: &[String], hint: Option<&str>) -> String 
     }
     match hint {
         Some(hint) => format!("; did you mean {hint:?}?"),
-        None => "; correct `columns` or the file; with schema = \"evolve\" it is null there".to_owned(),
+        None => "; correct `columns` or the file, or move a file of another kind out of the pattern of `files`; with schema = \
+                 \"evolve\" the column is null there"
+            .to_owned(),
     }
 }
 

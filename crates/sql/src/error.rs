@@ -503,7 +503,7 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
             Some(text) => text,
             None => {
                 let said = other.strip_backtrace();
-                let known = misplaced_subquery(&said).or_else(|| wrong_arguments(&said));
+                let known = misplaced_subquery(&said).or_else(|| wrong_arguments(&said)).or_else(|| unfit_row(&said));
                 as_written(&known.unwrap_or_else(|| without_far_suggestion(without_setting(said))))
             }
         },
@@ -601,6 +601,43 @@ fn wrong_arguments(said: &str) -> Option<String> {
     Some(format!("{name} does not take ({types}); there is {}{cast}", forms.join(", ")))
 }
 
+/// What reads a file of text whose rows do not all fit.
+const BY_A_JOB: &str =
+    "A job reads such a file, rejects these rows and says where they are: `tidetable new JOB --from FILE`";
+
+/// A row of a CSV file that has other columns than the rows before, or a value of another type. Lines are left out: large files are read
+/// in pieces, and Arrow counts from the start of one.
+fn unfit_row(said: &str) -> Option<String> {
+    if let Some((_, rest)) = said.split_once("Error while parsing value '") {
+        let (value, rest) = rest.split_once("' as type '")?;
+        let (kind, rest) = rest.split_once("' for column ")?;
+        let (column, rest) = rest.split_once(" at line ")?;
+        let (_, row) = rest.split_once("Row data: '")?;
+        let column = column.parse::<usize>().ok()? + 1;
+        return Some(format!(
+            "{value:?} in column {column} of a CSV file is no {kind}, as which the first rows of the file are read; its row is {}. {BY_A_JOB}",
+            row.trim_end_matches('\'')
+        ));
+    }
+
+    // `incorrect number of fields for line 7, expected 3 got 2`, or `Expected 3 records, found 2 records at line 7`.
+    let fields = said.split_once("incorrect number of fields for line ").map(|(_, counts)| numbers(counts));
+    let records = said.split_once("unequal lengths between records on CSV file. ").map(|(_, counts)| numbers(counts));
+    let (wanted, found) = match (fields.as_deref(), records.as_deref()) {
+        (Some([_, wanted, found]), _) | (_, Some([wanted, found, _])) => (wanted, found),
+        _ => return None,
+    };
+    Some(format!(
+        "a row of a CSV file has {found} values, and the rows before have {wanted}: a quote that is never closed, or a delimiter inside a \
+         value. {BY_A_JOB}"
+    ))
+}
+
+/// The numbers in a text.
+fn numbers(text: &str) -> Vec<u64> {
+    text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
+}
+
 /// A message without DataFusion's advice on names in other case, which names a setting that users cannot change.
 fn without_setting(said: String) -> String {
     const SETTING: &str = "enable_ident_normalization configuration.";
@@ -666,6 +703,19 @@ mod tests {
             "avg does not take (text); there is avg(Decimal), avg(Float64): make a number of it first, as in \
              avg(CAST(.. AS DOUBLE)), or TRY_CAST where some values are no numbers"
         );
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_lead_to_a_job() {
+        let said = |text: &str| plain(&DataFusionError::Plan(text.to_owned()));
+        let fields = said("Arrow error: Csv error: incorrect number of fields for line 48498, expected 3 got 2");
+        assert!(fields.starts_with("a row of a CSV file has 2 values, and the rows before have 3: "), "{fields}");
+        let lengths = "Csv error: Encountered unequal lengths between records on CSV file. Expected 2 records, found 3 records at line 7";
+        assert!(said(lengths).starts_with("a row of a CSV file has 3 values, and the rows before have 2: "));
+        let value = "Parser error: Error while parsing value 'n/a' as type 'Float64' for column 2 at line 9. Row data: '[3,n/a]'";
+        let value = said(value);
+        assert!(value.starts_with("\"n/a\" in column 3 of a CSV file is no Float64, as which"), "{value}");
+        assert!(value.contains("its row is [3,n/a]. A job reads such a file"), "{value}");
     }
 
     #[test]

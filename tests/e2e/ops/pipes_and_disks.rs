@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::harness::system::{Mount, mount};
+use crate::harness::system::{KilledOnDrop, Mount, mount, processor_ticks, ticks_until_the_end, wait_for};
 use crate::harness::{Project, Ran, json_lines};
 
 const JOB: &str = r#"
@@ -113,6 +113,7 @@ fn failing() -> Vec<(i32, Vec<&'static str>)> {
         (2, vec!["describe", "NONE"]),
         (1, vec!["inspect", "none.sst"]),
         (2, vec!["drop-rows", "T", "--prefix", "1"]),
+        (2, vec!["drop", "T"]),
     ]
 }
 
@@ -138,6 +139,25 @@ fn closed_standard_output_fails_no_command() {
             assert!(!said.contains("panicked") && !said.contains("Broken pipe"), "{line:?}: {said}");
         }
     }
+}
+
+#[test]
+fn a_statement_ends_when_its_reader_has_gone() {
+    let project = Project::empty();
+    // It writes nothing before its end, hours later.
+    let query = "select count(distinct v % 1000) from generate_series(1, 3000000000) as s (v)";
+    let (reader, writer) = pipe().unwrap();
+    let mut command = project.command(&["sql", "-c", query]);
+    let mut child = KilledOnDrop(command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap());
+    // Its own end of the pipe is the only one that writes.
+    drop(command);
+    wait_for("the statement", || processor_ticks(&child.0) > 100);
+    assert!(child.0.try_wait().unwrap().is_none(), "it has ended");
+    drop(reader);
+    let before = processor_ticks(&child.0);
+    let worked = ticks_until_the_end(&mut child.0) - before;
+    assert_eq!(child.0.wait().unwrap().code(), Some(0));
+    assert!(worked < 300, "{worked} ticks");
 }
 
 #[test]

@@ -12,6 +12,8 @@ use tidetable_blobs::BlobError;
 use tidetable_blobs::BlobWriter;
 use tidetable_blobs::{Blobs, LocalBlobs, WriteMode};
 use tidetable_source::Location;
+use tokio::io::Interest;
+use tokio::net::unix::pipe;
 
 use crate::error::CliError;
 use crate::place::storage_at;
@@ -21,6 +23,11 @@ use crate::terminal::printable::Printed;
 const MAX_LINKS: usize = 40;
 /// Directories with the descriptors of this process.
 const OWN_DESCRIPTORS: [&str; 3] = ["/proc/self/fd", "/proc/thread-self/fd", "/dev/fd"];
+
+/// Standard output of this process, to be opened anew.
+const STDOUT: &str = "/proc/self/fd/1";
+/// `ENXIO`, the error of opening a pipe that nobody reads.
+const NO_READER: i32 = 6;
 
 /// A destination of a result.
 #[derive(Debug, Clone)]
@@ -104,6 +111,21 @@ impl Destination {
     /// Whether the reader of a pipe has gone before the end, which is no failure.
     pub fn reader_is_gone(&self) -> bool {
         self.reader_is_gone.load(Ordering::Relaxed)
+    }
+
+    /// Ends when the reader of standard output, a pipe, has gone, as a program that was killed: nobody waits for what is not written
+    /// yet. Never ends for other destinations.
+    pub async fn until_reader_is_gone(&self) {
+        if self.is_stdout() {
+            // An end of its own, since what waits does not block, and writers do.
+            match pipe::OpenOptions::new().open_sender(STDOUT) {
+                Ok(end) if end.ready(Interest::ERROR).await.is_ok() => return,
+                // A pipe without a reader cannot be opened.
+                Err(error) if error.raw_os_error() == Some(NO_READER) => return,
+                Ok(_) | Err(_) => {}
+            }
+        }
+        std::future::pending().await
     }
 
     /// Opens it.

@@ -248,16 +248,18 @@ impl StatementRunner<'_> {
     }
 
     /// Runs `work`, a part of a statement, until Ctrl-C, which returns [`CliError::Cancelled`], or until the statement that is watched
-    /// holds more memory than `--memory` allows.
+    /// holds more memory than `--memory` allows, or until the reader of its rows has gone.
     fn cancellable<T>(
         &self,
         watch: &mut MemoryWatch,
         work: impl Future<Output = Result<T, CliError>>,
     ) -> Result<T, CliError> {
+        let (to, _) = self.destination()?;
         self.runtime.block_on(async {
             tokio::select! {
                 done = work => done,
                 exceeded = watch.exceeded() => Err(exceeded),
+                () = to.until_reader_is_gone() => Err(CliError::closed_pipe()),
                 _ = tokio::signal::ctrl_c() => Err(CliError::Cancelled),
             }
         })
