@@ -40,6 +40,30 @@ pub const TIDETABLE: &str = env!("CARGO_BIN_EXE_tidetable-e2e");
 /// How long a command may take: far beyond what any needs.
 const LIMIT: Duration = Duration::from_secs(600);
 
+/// A text as a frame of Zstandard: one block, stored as it is.
+pub fn zst(text: &str) -> Vec<u8> {
+    let last_block = u32::try_from(text.len()).unwrap() << 3 | 1;
+    [b"\x28\xB5\x2F\xFD\0\xA0", &last_block.to_le_bytes()[..3], text.as_bytes()].concat()
+}
+
+/// A text as the only file of a zip archive, stored as it is.
+pub fn zip(text: &str) -> Vec<u8> {
+    let mut crc = flate2::Crc::new();
+    crc.update(text.as_bytes());
+    let size = u32::try_from(text.len()).unwrap().to_le_bytes();
+    let name = b"a.csv";
+    // Version, flags, method, time, date; then what both headers have.
+    let common =
+        [&[20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0x28], &crc.sum().to_le_bytes()[..], &size, &size, &[5, 0, 0, 0]].concat();
+    let file = [b"PK\x03\x04", &common[..], name, text.as_bytes()].concat();
+    let directory = [b"PK\x01\x02\x14\0", &common[..], &[0; 14], name].concat();
+
+    let place = u32::try_from(file.len()).unwrap().to_le_bytes();
+    let length = u32::try_from(directory.len()).unwrap().to_le_bytes();
+    let end = [b"PK\x05\x06", &[0, 0, 0, 0, 1, 0, 1, 0][..], &length, &place, &[0, 0]].concat();
+    [file, directory, end].concat()
+}
+
 /// Bytes packed by gzip.
 pub fn gz(bytes: impl AsRef<[u8]>) -> Vec<u8> {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -7,19 +7,45 @@ use crate::harness::Project;
 
 /// What bash offers for a line, the cursor at its end.
 fn bash(project: &Project, line: &str) -> Vec<String> {
-    let words: Vec<&str> = line.split(' ').collect();
-    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let (words, last) = words_of(line);
     let script = format!(
-        "source <(tidetable completions bash)\nCOMP_WORDS=({})\nCOMP_CWORD={}\n_tidetable\n\
+        "source <(tidetable completions bash)\nCOMP_WORDS=({words})\nCOMP_CWORD={last}\n_tidetable\n\
          complete -p tidetable >&2\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
-        quoted.join(" "),
-        words.len() - 1,
     );
+    offered(project, "bash", &["--norc", "-c", &script])
+}
+
+/// What zsh offers for a line. Its own functions for completion need a terminal: what the script calls of them is put in their place.
+fn zsh(project: &Project, line: &str) -> Vec<String> {
+    let (words, last) = words_of(line);
+    let script = format!(
+        "compadd() {{ shift; print -l -- \"$@\" }}\n_files() {{ print -- FILES }}\ncompdef() {{ }}\n\
+         source <(tidetable completions zsh)\nwords=({words})\nCURRENT={}\n_tidetable\n",
+        last + 1,
+    );
+    offered(project, "zsh", &["-f", "-c", &script])
+}
+
+/// What fish offers for a line.
+fn fish(project: &Project, line: &str) -> Vec<String> {
+    let script = format!("source (tidetable completions fish | psub)\ncomplete -C '{line}'\n");
+    offered(project, "fish", &["--no-config", "-c", &script])
+}
+
+/// The words of a line as an array of bash and zsh, and the place of the last one.
+fn words_of(line: &str) -> (String, usize) {
+    let words: Vec<String> = line.split(' ').map(|word| format!("'{word}'")).collect();
+    (words.join(" "), words.len() - 1)
+}
+
+/// The lines that a script of a shell prints, in the folder of a project with the command in `bin`.
+fn offered(project: &Project, shell: &str, args: &[&str]) -> Vec<String> {
     let path = format!("{}:{}", project.path("bin").display(), std::env::var("PATH").unwrap());
-    let output = Command::new("bash")
-        .args(["--norc", "-c", &script])
+    let output = Command::new(shell)
+        .args(args)
         .current_dir(project.path(""))
         .env("PATH", path)
+        .env("HOME", project.path(""))
         .env_remove("TIDETABLE_ROOT")
         .output()
         .unwrap();
@@ -32,16 +58,40 @@ fn bash(project: &Project, line: &str) -> Vec<String> {
         .collect()
 }
 
-#[test]
-fn bash_completes_commands_jobs_and_tables() {
-    if Command::new("bash").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no bash");
-        return;
+/// The sample after a run, with the command in `bin`; `None` where a shell is not installed.
+fn project_for(shell: &str) -> Option<Project> {
+    if Command::new(shell).arg("--version").output().is_err() {
+        eprintln!("skipped: there is no {shell}");
+        return None;
     }
     let project = Project::smart_meters();
     std::fs::create_dir(project.path("bin")).unwrap();
     symlink(env!("CARGO_BIN_EXE_tidetable-e2e"), project.path("bin/tidetable")).unwrap();
     project.ok(&["run", "smart-meters"]);
+    Some(project)
+}
+
+#[test]
+fn zsh_and_fish_complete_commands_jobs_and_tables() {
+    type Offers = fn(&Project, &str) -> Vec<String>;
+    let shells: [(&str, Offers); 2] = [("zsh", zsh), ("fish", fish)];
+    for (shell, offers) in shells {
+        let Some(project) = project_for(shell) else { continue };
+        assert_eq!(offers(&project, "tidetable insp"), ["inspect"], "{shell}");
+        assert_eq!(offers(&project, "tidetable run sm"), ["smart-meters"], "{shell}");
+        assert_eq!(offers(&project, "tidetable describe SE"), ["SENSOR"], "{shell}");
+        assert_eq!(offers(&project, "tidetable run --fr"), ["--from"], "{shell}");
+        assert_eq!(offers(&project, "tidetable history --run la"), ["last"], "{shell}");
+        assert_eq!(offers(&project, "tidetable -C . run sm"), ["smart-meters"], "{shell}");
+        // Values that are no names are left to the shell, which offers files.
+        let files = offers(&project, "tidetable new jo");
+        assert!(files == ["FILES"] || files == ["jobs/"], "{shell}: {files:?}");
+    }
+}
+
+#[test]
+fn bash_completes_commands_jobs_and_tables() {
+    let Some(project) = project_for("bash") else { return };
     assert_eq!(bash(&project, "tidetable insp"), ["inspect"]);
     assert_eq!(bash(&project, "tidetable run sm"), ["smart-meters"]);
     assert!(bash(&project, "tidetable check ").contains(&"smart-meters".to_owned()));
@@ -63,14 +113,7 @@ fn bash_completes_commands_jobs_and_tables() {
 
 #[test]
 fn runs_exports_and_parts_are_completed_in_the_folder_of_the_line() {
-    if Command::new("bash").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no bash");
-        return;
-    }
-    let project = Project::smart_meters();
-    std::fs::create_dir(project.path("bin")).unwrap();
-    symlink(env!("CARGO_BIN_EXE_tidetable-e2e"), project.path("bin/tidetable")).unwrap();
-    project.ok(&["run", "smart-meters"]);
+    let Some(project) = project_for("bash") else { return };
     let history = project.json(&["history"]);
     let run = history[0]["run"].as_str().unwrap();
     let export = "SENSOR_DAY".to_owned();

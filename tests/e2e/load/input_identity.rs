@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
 use crate::harness::inputs::{append, assert_same_as_fresh, assert_up_to_date, contents, lines, put, rename};
-use crate::harness::{Project, gz};
+use crate::harness::{Project, gz, zip, zst};
 
 /// A job of sums: rows by name, day by day in windows of `window`.
 fn sums(files: &str, window: &str) -> Project {
@@ -415,6 +415,25 @@ fn an_emptied_packed_input_is_no_copy_of_another_empty_one() {
     project.write("in/a.csv.gz", gz("d,ts,v\nx,2020-01-01T00:00:00Z,2\n"));
     project.ok(&["run", "j"]);
     assert_eq!(contents(&project), "x#01=2");
+}
+
+#[test]
+fn an_emptied_archive_keeps_its_rows() {
+    let row = |value: u8| format!("d,ts,v\nx,2020-01-01T00:00:00Z,{value}\n");
+    for (ending, packed) in [("zst", zst as fn(&str) -> Vec<u8>), ("zip", zip)] {
+        let project = sums(&format!("\"in/*.csv.{ending}\""), "day");
+        let path = format!("in/a.csv.{ending}");
+        project.write(&path, packed(&row(1)));
+        project.ok(&["run", "j"]);
+        for emptied in [Vec::new(), packed(""), packed("d,ts,v\n")] {
+            project.write(&path, emptied);
+            let ran = project.succeeds(&["run", "j"]);
+            assert_eq!(contents(&project), "x#01=1", "{ending}: {}{}", ran.stdout, ran.stderr);
+        }
+        project.write(&path, packed(&row(2)));
+        project.ok(&["run", "j"]);
+        assert_eq!(contents(&project), "x#01=2", "{ending}");
+    }
 }
 
 #[test]
