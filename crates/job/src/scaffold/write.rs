@@ -1,10 +1,10 @@
 //! Writes a proposal as a job file.
 
-use chrono::DateTime;
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 use tidetable_source::{ColumnSpec, CsvOptions, Format, Preset, SchemaMode, SourceSpec, is_url};
 
+use crate::calendar::day::day_of;
 use crate::file::SettingValue;
 use crate::scaffold::draft::Draft;
 use crate::scaffold::entity::keyless;
@@ -165,11 +165,13 @@ fn max_rejected(rejected: u64, accepted: u64) -> String {
     format!("max_rejected = \"{percent}%\" # {rejected} of {rows} rows do not fit\n{floor}")
 }
 
-/// What the sample consists of: rows, and the span of their times.
+/// What the sample consists of: rows, and the days of their times in the zone of the job.
 fn seen(draft: &Draft<'_>) -> String {
     let times = draft.time.micros.iter().flatten().filter(|_| !draft.time.is_none());
     let ends = times.clone().min().zip(times.max());
-    let span = ends.map_or(String::new(), |(first, last)| format!(", {} to {}", day_of(*first), day_of(*last)));
+    let zone = draft.zone.unwrap_or(Tz::UTC);
+    let days = ends.and_then(|(first, last)| Some((day_of(zone, *first)?, day_of(zone, *last)?)));
+    let span = days.map_or(String::new(), |(first, last)| format!(", {first} to {last}"));
     let (part, has) = match (draft.files.len(), draft.sample.whole) {
         (1, true) => ("The file", "has"),
         (1, false) => ("The part of the file that was read", "has"),
@@ -177,11 +179,6 @@ fn seen(draft: &Draft<'_>) -> String {
         (_, false) => ("The parts of the files that were read", "have"),
     };
     format!("{part} {has} {} rows{span}.", draft.facts.rows)
-}
-
-/// The UTC day of a time in microseconds since the epoch; empty outside of the calendar.
-fn day_of(micros: i64) -> String {
-    DateTime::from_timestamp_micros(micros).map_or(String::new(), |time| time.format("%Y-%m-%d").to_string())
 }
 
 /// The keys that say what an event of a record is.
