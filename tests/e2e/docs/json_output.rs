@@ -239,8 +239,9 @@ fn commands_print_the_keys_of_the_reference() {
     // A month later January is settled, and its days share a file.
     project.write("in/later.csv", "meter,ts,kwh\n1,2020-02-20T07:00:00Z,1\n");
     project.ok(&["run", "j"]);
-    // Another file, in a later run, gives a cell another value, and has two readings of one minute.
-    let again = "meter,ts,kwh\n1,2020-02-20T07:00:00Z,2\n1,2020-02-20T08:00:00Z,2\n1,2020-02-20T08:00:20Z,3\n";
+    // Another file, in a later run, gives a cell another value, has two readings of one minute, and one instant twice.
+    let again = "meter,ts,kwh\n1,2020-02-20T07:00:00Z,2\n1,2020-02-20T08:00:00Z,2\n1,2020-02-20T08:00:20Z,3\n\
+                 1,2020-02-20T08:00:20Z,4\n";
     project.write("in/later_again.csv", again);
     check("run", &["run", "j"]);
     check("compact --dry-run", &["compact", "T", "--full", "--dry-run"]);

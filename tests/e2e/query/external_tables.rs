@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::harness::Project;
+use crate::harness::{Project, gz};
 
 /// A store with a table, and files of meters in every form beside it.
 fn project() -> Project {
@@ -17,6 +17,33 @@ fn project() -> Project {
         project.ok(&["sql", "-c", "select * from 'meters.csv'", "-O", file]);
     }
     project
+}
+
+#[test]
+fn times_of_csv_keep_their_zone() {
+    let project = Project::empty();
+    let rows: String =
+        (0..20_000).map(|at| format!("{at},2020-01-01T00:{:02}:00+01:00,2020-01-01 05:00:00\n", at % 60)).collect();
+    project.write("a.csv", format!("n,at,local\n{rows}"));
+    project.write("b.csv.gz", gz("at;n\n2020-01-01T00:00:00Z;1\n;2\n"));
+    let first = project.ok(&[
+        "sql",
+        "--output",
+        "csv",
+        "-c",
+        "select at, local, arrow_typeof(local) as t from 'a.csv' where n = 61",
+    ]);
+    assert_eq!(first, "at,local,t\n2019-12-31T23:01:00Z,2020-01-01T05:00:00,Timestamp(s)\n");
+
+    for table in ["'a.csv'", "read_csv('*.csv')", "made"] {
+        let made = "create external table made stored as csv location 'a.csv' options ('format.has_header' 'true');";
+        let query =
+            format!("{made} select min(at) as at, count(*) as n from {table} where at < '2020-01-01T00:01:00+01:00'");
+        let found = project.json(&["sql", "-c", &query]);
+        assert_eq!(found, [json!({ "at": "2019-12-31T23:00:00Z", "n": 334 })], "{table}");
+    }
+    let packed = project.json(&["sql", "-c", "select max(at) as at, count(*) as n from 'b.csv.gz'"]);
+    assert_eq!(packed, [json!({ "at": "2020-01-01T00:00:00Z", "n": 2 })]);
 }
 
 #[test]

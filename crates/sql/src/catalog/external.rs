@@ -13,8 +13,9 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan};
 use datafusion::sql::parser::Statement;
 use tidetable_source::Location;
-use tidetable_upstream::directory_patterns::{is_pattern, located};
+use tidetable_upstream::directory_patterns::{files_of, is_pattern, located};
 
+use crate::catalog::files::zones::with_zones;
 use crate::error::{Result, SqlError};
 
 /// File formats that `CREATE EXTERNAL TABLE` may name in `STORED AS`.
@@ -72,7 +73,11 @@ impl ExternalTables {
             return Err(SqlError::ExternalTaken { name });
         }
 
-        let table = ListingTableFactory::new().create(state, &asked).await?;
+        let mut table = ListingTableFactory::new().create(state, &asked).await?;
+        let first = asked.locations.iter().flat_map(|location| files_of(location)).next();
+        if let Some(first) = first.filter(|_| asked.schema.fields().is_empty()) {
+            table = with_zones(table, &first, 0)?;
+        }
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), table);
         Ok(Some(name))
     }
