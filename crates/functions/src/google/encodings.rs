@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use sha1::{Digest, Sha1};
 
 use crate::google::function::Takes::{Bytes, Text};
 use crate::google::function::{Definition, Gives};
@@ -15,6 +16,8 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
     Definition::new("from_base32", &[Text], Gives::Bytes, from_base32),
     Definition::new("to_base32", &[Bytes], Gives::Text, to_base32),
     Definition::new("safe_convert_bytes_to_string", &[Bytes], Gives::Text, text),
+    Definition::new("sha1", &[Bytes], Gives::Bytes, sha1),
+    Definition::new("to_int32", &[Bytes], Gives::Int, to_int32),
     Definition::new("to_int64", &[Bytes], Gives::Int, to_int64),
     Definition::new("to_float64", &[Bytes], Gives::Float, to_float64),
     Definition::new("to_float32", &[Bytes], Gives::Float32, to_float32),
@@ -102,6 +105,16 @@ fn fixed<const N: usize>(bytes: &Value<'_>) -> Result<[u8; N], String> {
             bytes.len()
         )
     })
+}
+
+fn sha1<'a>(args: &[Value<'a>]) -> Row<'a> {
+    let [bytes] = args else { return Ok(Value::Null) };
+    Ok(Value::bytes(Sha1::digest(bytes.as_bytes()).to_vec()))
+}
+
+fn to_int32<'a>(args: &[Value<'a>]) -> Row<'a> {
+    let [bytes] = args else { return Ok(Value::Null) };
+    fixed(bytes).map(|bytes| Value::Int(i64::from(i32::from_be_bytes(bytes))))
 }
 
 fn to_int64<'a>(args: &[Value<'a>]) -> Row<'a> {

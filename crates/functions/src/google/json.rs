@@ -13,6 +13,8 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
     Definition::new("json_extract_scalar", &[Str, Text], Gives::Text, json_value).with_arguments(1, 2),
     Definition::new("json_query", &[Str, Text], Gives::Text, json_query).with_arguments(1, 2),
     Definition::new("json_extract", &[Str, Text], Gives::Text, json_query).with_arguments(1, 2),
+    Definition::new("json_value_array", &[Str, Text], Gives::Strings, json_value_array).with_arguments(1, 2),
+    Definition::new("json_query_array", &[Str, Text], Gives::Strings, json_query_array).with_arguments(1, 2),
 ];
 
 type Row<'a> = Result<Value<'a>, String>;
@@ -46,17 +48,49 @@ fn value_of<'v>(args: &'v [Value<'_>]) -> Result<Option<&'v str>, String> {
 }
 
 fn json_value<'a>(args: &[Value<'a>]) -> Row<'a> {
-    let Some(value) = value_of(args)? else { return Ok(Value::Null) };
-    Ok(match value.as_bytes().first() {
-        Some(b'{' | b'[' | b'n') | None => Value::Null,
-        Some(b'"') => serde_json::from_str::<String>(value).map_or(Value::Null, Value::text),
-        Some(_) => Value::text(value),
-    })
+    Ok(value_of(args)?.map_or(Value::Null, scalar))
 }
 
 fn json_query<'a>(args: &[Value<'a>]) -> Row<'a> {
     let Some(value) = value_of(args)? else { return Ok(Value::Null) };
     Ok(if value == "null" { Value::Null } else { Value::text(without_spaces(value)) })
+}
+
+/// The items of an array as scalars; null if one of them is an array or an object.
+fn json_value_array<'a>(args: &[Value<'a>]) -> Row<'a> {
+    let Some(items) = value_of(args)?.and_then(items) else { return Ok(Value::Null) };
+    match items.iter().any(|item| item.starts_with(['{', '['])) {
+        true => Ok(Value::Null),
+        false => Ok(Value::List(items.into_iter().map(scalar).collect())),
+    }
+}
+
+/// The items of an array as JSON.
+fn json_query_array<'a>(args: &[Value<'a>]) -> Row<'a> {
+    let Some(items) = value_of(args)?.and_then(items) else { return Ok(Value::Null) };
+    Ok(Value::List(items.into_iter().map(|item| Value::text(without_spaces(item))).collect()))
+}
+
+/// Text, a number or a truth value as text; null for others.
+fn scalar<'a>(json: &str) -> Value<'a> {
+    match json.as_bytes().first() {
+        Some(b'{' | b'[' | b'n') | None => Value::Null,
+        Some(b'"') => serde_json::from_str::<String>(json).map_or(Value::Null, Value::text),
+        Some(_) => Value::text(json),
+    }
+}
+
+/// The items of a valid JSON array; `None` of another value.
+fn items(array: &str) -> Option<Vec<&str>> {
+    let mut items = Vec::new();
+    let mut rest = array.strip_prefix('[')?.trim_start();
+    while !rest.starts_with(']') {
+        let (item, after) = rest.split_at(length(rest));
+        items.push(item);
+        let after = after.trim_start();
+        rest = after.strip_prefix(',').unwrap_or(after).trim_start();
+    }
+    Some(items)
 }
 
 /// The steps of a path such as `$.a['b c'][0]`.

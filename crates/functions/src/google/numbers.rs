@@ -16,6 +16,11 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
     Definition::new("bit_count", &[Int], Gives::Int, bit_count),
     Definition::new("range_bucket", &[Float, Floats], Gives::Int, range_bucket),
     Definition::new("generate_array", &[Int, Int, Int], Gives::Ints, generate_array).with_arguments(2, 3),
+    Definition::new("coth", &[Float], Gives::Float, coth),
+    Definition::new("csc", &[Float], Gives::Float, csc),
+    Definition::new("csch", &[Float], Gives::Float, csch),
+    Definition::new("sec", &[Float], Gives::Float, sec),
+    Definition::new("sech", &[Float], Gives::Float, sech),
     Definition::new("cosine_distance", &[Floats, Floats], Gives::Float, cosine_distance),
     Definition::new("euclidean_distance", &[Floats, Floats], Gives::Float, euclidean_distance),
     Definition::new("dot_product", &[Floats, Floats], Gives::Float, dot_product),
@@ -169,6 +174,39 @@ pub(crate) fn steps(start: i64, end: i64, step: i64) -> Result<Vec<i64>, String>
         return Err(format!("the array has more than {MOST_ITEMS} items"));
     }
     Ok((0..=count as i64).map(|at| start + at * step).collect())
+}
+
+/// One over a function of an angle, which is not 0.
+fn reciprocal<'a>(of: f64) -> Row<'a> {
+    match of == 0.0 {
+        true => Err("division by zero".to_owned()),
+        false => Ok(Value::Float(1.0 / of)),
+    }
+}
+
+fn coth<'a>(args: &[Value<'a>]) -> Row<'a> {
+    let [angle] = args else { return Ok(Value::Null) };
+    reciprocal(angle.as_float().tanh())
+}
+
+fn csc<'a>(args: &[Value<'a>]) -> Row<'a> {
+    let [angle] = args else { return Ok(Value::Null) };
+    reciprocal(angle.as_float().sin())
+}
+
+fn csch<'a>(args: &[Value<'a>]) -> Row<'a> {
+    let [angle] = args else { return Ok(Value::Null) };
+    reciprocal(angle.as_float().sinh())
+}
+
+fn sec<'a>(args: &[Value<'a>]) -> Row<'a> {
+    let [angle] = args else { return Ok(Value::Null) };
+    reciprocal(angle.as_float().cos())
+}
+
+fn sech<'a>(args: &[Value<'a>]) -> Row<'a> {
+    let [angle] = args else { return Ok(Value::Null) };
+    reciprocal(angle.as_float().cosh())
 }
 
 /// The numbers of two vectors of one length.

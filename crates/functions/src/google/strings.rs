@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use datafusion::logical_expr::ScalarUDF;
+use icu_normalizer::{
+    ComposingNormalizerBorrowed as ComposingNormalizer, DecomposingNormalizerBorrowed as DecomposingNormalizer,
+};
 
 use crate::google::function::Takes::{Int, Ints, String as Str, Text};
 use crate::google::function::{Definition, Gives, bounded, function};
@@ -44,6 +47,8 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
     Definition::new("rpad", &[Str, Int, Str], Gives::String, rpad).with_arguments(2, 3),
     Definition::new("replace", &[Str, Str, Str], Gives::String, replace),
     Definition::new("translate", &[Text, Text, Text], Gives::Text, translate),
+    Definition::new("normalize", &[Text, Text], Gives::Text, normalize).with_arguments(1, 2),
+    Definition::new("soundex", &[Text], Gives::Text, soundex),
     Definition::new("split", &[Str, Str], Gives::Strings, split).with_arguments(1, 2),
 ];
 
@@ -404,4 +409,55 @@ fn split<'a>(args: &[Value<'a>]) -> Row<'a> {
         separator => parts(value.as_bytes(), separator),
     };
     Ok(Value::List(parts.into_iter().map(|part| string(value, part.to_vec())).collect()))
+}
+/// Text in a form of Unicode's Annex 15, NFC unless its name is given.
+fn normalize<'a>(args: &[Value<'a>]) -> Row<'a> {
+    let [text, rest @ ..] = args else { return Ok(Value::Null) };
+    let text = text.as_text();
+    let normal = match rest.first().map_or("NFC", Value::as_text).to_ascii_uppercase().as_str() {
+        "NFC" => ComposingNormalizer::new_nfc().normalize(text),
+        "NFKC" => ComposingNormalizer::new_nfkc().normalize(text),
+        "NFD" => DecomposingNormalizer::new_nfd().normalize(text),
+        "NFKD" => DecomposingNormalizer::new_nfkd().normalize(text),
+        form => return Err(format!("'{form}' is no form of Unicode: write NFC, NFKC, NFD or NFKD")),
+    };
+    bounded(normal.len())?;
+    Ok(Value::text(normal))
+}
+
+/// The Soundex code of the American census: a letter and three digits for the sounds that follow. Of what is no Latin letter
+/// nothing is heard.
+fn soundex<'a>(args: &[Value<'a>]) -> Row<'a> {
+    const DIGITS: usize = 3;
+    let [text] = args else { return Ok(Value::Null) };
+    let mut letters =
+        text.as_text().chars().filter(char::is_ascii_alphabetic).map(|letter| letter.to_ascii_uppercase());
+    let Some(first) = letters.next() else { return Ok(Value::text("")) };
+
+    let mut code = String::from(first);
+    let mut before = sound(first);
+    for letter in letters {
+        let sound = sound(letter);
+        if sound.is_some() && sound != before && code.len() <= DIGITS {
+            code.extend(sound);
+        }
+        // Equal sounds around H or W are heard once, around a vowel twice.
+        if !matches!(letter, 'H' | 'W') {
+            before = sound;
+        }
+    }
+    Ok(Value::text(format!("{code:0<width$}", width = 1 + DIGITS)))
+}
+
+/// The digit for the sound of a consonant.
+fn sound(letter: char) -> Option<char> {
+    match letter {
+        'B' | 'F' | 'P' | 'V' => Some('1'),
+        'C' | 'G' | 'J' | 'K' | 'Q' | 'S' | 'X' | 'Z' => Some('2'),
+        'D' | 'T' => Some('3'),
+        'L' => Some('4'),
+        'M' | 'N' => Some('5'),
+        'R' => Some('6'),
+        _ => None,
+    }
 }

@@ -145,6 +145,16 @@ impl GoogleFunctions<'_> {
             }
             ("array_first", [list]) => return Some(call("array_element", vec![list.clone(), number(1)])),
             ("array_last", [list]) => return Some(call("array_element", vec![list.clone(), number(-1)])),
+            ("array_last_n", [list, count]) => return Some(last_items(list, count)),
+            ("array_offset", [list, item]) => {
+                return Some(minus_one(call("array_position", vec![list.clone(), item.clone()])));
+            }
+            ("array_offsets", [list, item]) => return Some(offsets(list, item)),
+            ("approx_quantiles", [value, count]) if is_plain(function) => return quantiles(value, count),
+            ("array_concat_agg", [list]) => return Some(concatenated(function, list)),
+            ("normalize", [value, Expr::Identifier(form)]) => {
+                return Some(call(&google_name(&name, is_safe)?, vec![value.clone(), text(&form.value)]));
+            }
             ("array_is_distinct", [list]) => return Some(is_distinct(list)),
             ("array_slice", [list, start, end]) if self.is_google => return Some(slice(list, start, end)),
             ("md5", [value]) if self.is_google => {
@@ -323,7 +333,7 @@ fn case(condition: &Expr, yes: &Expr, no: &Expr) -> Expr {
 fn is_distinct(list: &Expr) -> Expr {
     let all = call("array_length", vec![list.clone()]);
     let distinct = call("array_length", vec![call("array_distinct", vec![list.clone()])]);
-    Expr::BinaryOp { left: Box::new(all), op: BinaryOperator::Eq, right: Box::new(distinct) }
+    binary(all, BinaryOperator::Eq, distinct)
 }
 
 /// Items from `start` to `end`, both included and from 0; negative numbers are from the end.
@@ -333,8 +343,81 @@ fn slice(list: &Expr, start: &Expr, end: &Expr) -> Expr {
 
 /// A place that counts from 0 as one that counts from 1; a negative one stays.
 fn from_one(place: &Expr) -> Expr {
-    let is_negative =
-        Expr::BinaryOp { left: Box::new(place.clone()), op: BinaryOperator::Lt, right: Box::new(number(0)) };
-    let next = Expr::BinaryOp { left: Box::new(place.clone()), op: BinaryOperator::Plus, right: Box::new(number(1)) };
-    case(&is_negative, place, &next)
+    let is_negative = binary(place.clone(), BinaryOperator::Lt, number(0));
+    case(&is_negative, place, &binary(place.clone(), BinaryOperator::Plus, number(1)))
+}
+
+/// The last items of a list, all of it if it has fewer.
+fn last_items(list: &Expr, count: &Expr) -> Expr {
+    let length = signed(call("array_length", vec![list.clone()]));
+    let before = binary(length.clone(), BinaryOperator::Minus, count.clone());
+    let first = binary(before, BinaryOperator::Plus, number(1));
+    call("array_slice", vec![list.clone(), call("greatest", vec![first, number(1)]), length])
+}
+
+fn float(value: Expr) -> Expr {
+    call("arrow_cast", vec![value, text("Float64")])
+}
+
+/// An unsigned number as INT64.
+fn signed(value: Expr) -> Expr {
+    call("arrow_cast", vec![value, text("Int64")])
+}
+
+fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}
+
+/// A place that counts from 1 as one that counts from 0.
+fn minus_one(place: Expr) -> Expr {
+    Expr::Nested(Box::new(binary(signed(place), BinaryOperator::Minus, number(1))))
+}
+
+/// The places of an item in a list, from 0.
+fn offsets(list: &Expr, item: &Expr) -> Expr {
+    let place = Ident::new("place");
+    let body = minus_one(Expr::Identifier(place.clone()));
+    call("array_transform", vec![call("array_positions", vec![list.clone(), item.clone()]), as_lambda(place, body)])
+}
+
+/// The items of all lists of a group but those that are null, with the clauses of `ARRAY_CONCAT_AGG`.
+fn concatenated(function: &Function, list: &Expr) -> Expr {
+    let mut lists = function.clone();
+    lists.name = ObjectName::from(vec![Ident::new("array_agg")]);
+    let is_there = Expr::IsNotNull(Box::new(list.clone()));
+    let filter = match lists.filter.take() {
+        Some(filter) => binary(*filter, BinaryOperator::And, is_there),
+        None => is_there,
+    };
+    lists.filter = Some(Box::new(filter));
+    call("flatten", vec![Expr::Function(lists)])
+}
+
+/// Whether a call has no clauses that each of several calls in its place would need.
+fn is_plain(function: &Function) -> bool {
+    let FunctionArguments::List(list) = &function.args else { return false };
+    list.duplicate_treatment.is_none()
+        && list.clauses.is_empty()
+        && function.filter.is_none()
+        && function.over.is_none()
+        && function.null_treatment.is_none()
+}
+
+/// The least value, those that cut all into so many groups of about one size, and the greatest; null without values. `None` if the
+/// number of groups is no literal.
+fn quantiles(value: &Expr, count: &Expr) -> Option<Expr> {
+    const MOST: u32 = 1000;
+    let Expr::Value(literal) = count else { return None };
+    let Value::Number(groups, _) = &literal.value else { return None };
+    let groups = groups.parse::<u32>().ok().filter(|groups| (1..=MOST).contains(groups))?;
+
+    let mut bounds = vec![float(call("min", vec![value.clone()]))];
+    for group in 1..groups {
+        let share = Value::Number(format!("{:.9}", f64::from(group) / f64::from(groups)), false);
+        bounds.push(call("approx_percentile_cont", vec![value.clone(), Expr::Value(share.with_empty_span())]));
+    }
+    bounds.push(float(call("max", vec![value.clone()])));
+
+    let is_empty = binary(call("count", vec![value.clone()]), BinaryOperator::Eq, number(0));
+    Some(case(&is_empty, &null(), &call("make_array", bounds)))
 }
