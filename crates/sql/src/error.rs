@@ -12,6 +12,8 @@ use tidetable_source::sample::SampleError;
 use tidetable_source::{LocationError, describe_request};
 use tidetable_store::StoreError;
 
+use crate::syntax::duckdb::advice;
+
 /// An error of a query, or of the store it reads.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -503,7 +505,10 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
             Some(text) => text,
             None => {
                 let said = other.strip_backtrace();
-                let known = misplaced_subquery(&said).or_else(|| wrong_arguments(&said)).or_else(|| unfit_row(&said));
+                let known = misplaced_subquery(&said)
+                    .or_else(|| wrong_arguments(&said))
+                    .or_else(|| unfit_row(&said))
+                    .or_else(|| of_another_system(&said));
                 as_written(&known.unwrap_or_else(|| without_far_suggestion(without_setting(said))))
             }
         },
@@ -604,6 +609,14 @@ fn wrong_arguments(said: &str) -> Option<String> {
 /// What reads a file of text whose rows do not all fit.
 const BY_A_JOB: &str =
     "A job reads such a file, rejects these rows and says where they are: `tidetable new JOB --from FILE`";
+
+/// A function of another system that has no equal here, with what to write instead.
+fn of_another_system(said: &str) -> Option<String> {
+    let (_, unknown) = said.split_once("Invalid function '")?;
+    let (name, _) = unknown.split_once('\'')?;
+    let advice = advice::for_function(name)?;
+    Some(format!("there is no function {name}: {advice}"))
+}
 
 /// A row of a CSV file that has other columns than the rows before, or a value of another type. Lines are left out: large files are read
 /// in pieces, and Arrow counts from the start of one.

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
 mod duckdb;
+mod duckdb_forms;
 mod exact;
 mod googlesql;
 mod joins;

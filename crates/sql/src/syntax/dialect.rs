@@ -158,6 +158,10 @@ impl Dialect for TidetableDialect {
         None
     }
 
+    fn supports_order_by_all(&self) -> bool {
+        true
+    }
+
     as_general! {
         supports_unicode_string_literal,
         supports_partition_by_after_order_by,

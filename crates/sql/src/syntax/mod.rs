@@ -2,6 +2,7 @@
 
 pub(crate) mod depth;
 pub(crate) mod dialect;
+pub(crate) mod duckdb;
 pub(crate) mod googlesql;
 pub(crate) mod grouping_sets;
 pub(crate) mod headings;

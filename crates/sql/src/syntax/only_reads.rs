@@ -44,10 +44,18 @@ fn command_for(statement: &ast::Statement) -> Option<(&'static str, &'static str
         ast::Statement::Copy { .. } => ("COPY", LOADED),
         ast::Statement::CreateTable { .. } => ("CREATE TABLE", MADE),
         ast::Statement::CreateView { .. } => ("CREATE VIEW", MADE),
+        ast::Statement::Install { .. } | ast::Statement::LoadData { .. } | ast::Statement::Load { .. } => {
+            ("INSTALL", BUILT_IN)
+        }
+        ast::Statement::Pragma { .. } => ("PRAGMA", BUILT_IN),
+        ast::Statement::AttachDatabase { .. } | ast::Statement::AttachDuckDBDatabase { .. } => ("ATTACH", BUILT_IN),
         _ => return None,
     };
     Some((word, instead))
 }
+
+const BUILT_IN: &str = "files are read by their names, as in FROM 'x.parquet', formats and functions are built in, and settings are options \
+                        of `tidetable sql`";
 
 const LOADED: &str =
     "`tidetable run JOB` loads rows from files, and `tidetable new JOB --from FILE` proposes such a job";

@@ -27,6 +27,7 @@ use crate::error::{SqlError, external};
 use crate::planning_thread::with_deep_stack;
 use crate::syntax::depth::{MAX_NESTING, check_depth};
 use crate::syntax::dialect::TidetableDialect;
+use crate::syntax::duckdb::{advice, replace_duckdb};
 use crate::syntax::googlesql::functions::GoogleFunctions;
 use crate::syntax::googlesql::strict::check as check_strict;
 use crate::syntax::googlesql::unnest::Unnested;
@@ -87,7 +88,8 @@ pub(crate) fn parse_with_names(state: &SessionState, query: &str) -> Result<Name
 
 /// The statement as the parser makes it.
 fn parse_as_written(state: &SessionState, query: &str) -> Result<Statement> {
-    let mut statements = parser(state, query)?.parse_statements().map_err(too_deep)?;
+    let parsed = parser(state, query)?.parse_statements();
+    let mut statements = parsed.map_err(|error| with_advice(too_deep(error), query))?;
     let Some(statement) = statements.pop_front() else { return plan_err!("there is no statement") };
     if !statements.is_empty() {
         return plan_err!("there is more than one statement");
@@ -117,6 +119,9 @@ fn rewrite(state: &SessionState, statement: &mut Statement) -> Result<()> {
     }
     replace_tuple_members(statement)?;
     check_relations(statement)?;
+    if google.is_none() {
+        replace_duckdb(state, statement)?;
+    }
     let _: ControlFlow<()> = statement.visit(&mut GoogleFunctions { state, is_google: google.is_some() });
     let _: ControlFlow<()> = statement.visit(&mut Unnested);
     let _: ControlFlow<()> = statement.visit(&mut StatementRewriter { is_google: google.is_some() });
@@ -136,6 +141,28 @@ pub(crate) fn expression(state: &SessionState, sql: &str, columns: &DFSchema) ->
         let _: ControlFlow<()> = expression.visit(&mut StatementRewriter { is_google: false });
         state.create_logical_expr_from_sql_expr(expression, columns)
     })
+}
+
+/// The error of the parser, with what to write instead if the statement is of a form that is known and not read.
+fn with_advice(error: DataFusionError, query: &str) -> DataFusionError {
+    let Some(advice) = advice::for_statement(query) else { return error };
+    match error {
+        DataFusionError::Diagnostic(diagnostic, cause) => {
+            DataFusionError::Diagnostic(diagnostic, Box::new(with_advice(*cause, query)))
+        }
+        DataFusionError::SQL(cause, trace) => match *cause {
+            ParserError::ParserError(said) => {
+                let (text, place) = match said.split_once(" at Line: ") {
+                    Some((text, place)) => (text.to_owned(), format!(" at Line: {place}")),
+                    None => (said, String::new()),
+                };
+                let said = ParserError::ParserError(format!("{text}: {advice}{place}"));
+                DataFusionError::SQL(Box::new(said), trace)
+            }
+            other => DataFusionError::SQL(Box::new(other), trace),
+        },
+        error => error,
+    }
 }
 
 /// The error of the parser, or that of its limit in this project's words.

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use tidetable_functions::{INDEX, google_name};
 
-use crate::syntax::rewrite::syntax::{call, take};
+use crate::syntax::rewrite::syntax::{arguments, call, number, take};
 
 /// Functions under another name, with the same arguments.
 const OTHER_NAMES: [(&str, &str); 14] = [
@@ -220,22 +220,8 @@ fn name_of(name: &ObjectName) -> Option<(String, bool)> {
     }
 }
 
-/// The arguments of a function, if all are expressions without names.
-fn arguments(function: &Function) -> Option<Vec<Expr>> {
-    let FunctionArguments::List(list) = &function.args else { return None };
-    let mut args = Vec::with_capacity(list.args.len());
-    for arg in &list.args {
-        match arg {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => args.push(expr.clone()),
-            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) if list.args.len() == 1 => {}
-            _ => return None,
-        }
-    }
-    Some(args)
-}
-
 /// Gives a function another name and arguments; its clauses stay.
-fn set(function: &mut Function, name: &str, args: Vec<Expr>) -> Option<Expr> {
+pub(crate) fn set(function: &mut Function, name: &str, args: Vec<Expr>) -> Option<Expr> {
     function.name = ObjectName::from(vec![Ident::new(name)]);
     if let FunctionArguments::List(list) = &mut function.args {
         list.args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
@@ -245,7 +231,7 @@ fn set(function: &mut Function, name: &str, args: Vec<Expr>) -> Option<Expr> {
 }
 
 /// Item and body of `item -> body`, which the parser takes for an operator that binds more tightly than a comparison.
-fn lambda(expr: &Expr) -> Option<(Ident, Expr)> {
+pub(crate) fn lambda(expr: &Expr) -> Option<(Ident, Expr)> {
     let Expr::BinaryOp { left, op, right } = expr else { return None };
     match (op, left.as_ref()) {
         (BinaryOperator::Arrow, Expr::Identifier(item)) => Some((item.clone(), right.as_ref().clone())),
@@ -256,7 +242,7 @@ fn lambda(expr: &Expr) -> Option<(Ident, Expr)> {
     }
 }
 
-fn as_lambda(item: Ident, body: Expr) -> Expr {
+pub(crate) fn as_lambda(item: Ident, body: Expr) -> Expr {
     let param = LambdaFunctionParameter { name: item, data_type: None };
     let params = OneOrManyWithParens::One(param);
     Expr::Lambda(LambdaFunction { params, body: Box::new(body), syntax: LambdaSyntax::Arrow })
@@ -310,10 +296,6 @@ fn is_text(expr: &Expr) -> bool {
 
 fn text(text: &str) -> Expr {
     Expr::Value(Value::SingleQuotedString(text.to_owned()).with_empty_span())
-}
-
-fn number(value: i64) -> Expr {
-    Expr::Value(Value::Number(value.to_string(), false).with_empty_span())
 }
 
 fn null() -> Expr {

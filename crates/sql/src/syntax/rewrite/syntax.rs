@@ -23,6 +23,25 @@ pub(crate) fn call(name: &str, args: Vec<Expr>) -> Expr {
     })
 }
 
+/// The arguments of a function, if all are expressions without names.
+pub(crate) fn arguments(function: &Function) -> Option<Vec<Expr>> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let mut args = Vec::with_capacity(list.args.len());
+    for arg in &list.args {
+        match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => args.push(expr.clone()),
+            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) if list.args.len() == 1 => {}
+            _ => return None,
+        }
+    }
+    Some(args)
+}
+
+/// A whole number.
+pub(crate) fn number(value: i64) -> Expr {
+    Expr::Value(Value::Number(value.to_string(), false).with_empty_span())
+}
+
 /// Takes an expression out of its place, in which NULL remains.
 pub(crate) fn take(expr: &mut Expr) -> Expr {
     std::mem::replace(expr, Expr::Value(Value::Null.with_empty_span()))
