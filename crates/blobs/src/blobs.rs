@@ -240,8 +240,8 @@ impl<'b> dyn Blobs + 'b {
         Ok(self.stat_all(&[path.to_owned()])?.into_iter().next().flatten())
     }
 
-    /// The files in `directory` and below it, with their sizes in bytes; hidden ones are left out. The files of a directory come
-    /// before those of the directories in it.
+    /// The files in `directory` and below it, with their sizes in bytes; hidden ones are left out, and a symbolic link is a file. The
+    /// files of a directory come before those of the directories in it.
     ///
     /// # Errors
     /// As [`Blobs::list_files`].
@@ -252,7 +252,8 @@ impl<'b> dyn Blobs + 'b {
             let stats: HashMap<String, Stat> = self.list_stats(&directory)?.into_iter().collect();
             for name in self.list(&directory)? {
                 let path = format!("{directory}/{name}");
-                let is_directory = self.directory().map(|root| root.join(&path).is_dir());
+                let found = self.directory().map(|root| std::fs::symlink_metadata(root.join(&path)));
+                let is_directory = found.map(|found| found.is_ok_and(|found| found.is_dir()));
                 match stats.get(&name) {
                     // In a bucket, what lies between two slashes has no metadata.
                     Some(stat) if is_directory != Some(true) => files.push((path, stat.bytes)),

@@ -27,7 +27,7 @@ pub use file::csv::write_csv_field;
 pub use file::format::FileFormat;
 pub use file::shape::ColumnTypes;
 pub use iceberg::catalog::{CatalogConflict, CatalogRequest, CatalogTable};
-pub use log::expired::{expired_files, forget_expired};
+pub use log::expired::{expired_files, files_of_export, forget_expired};
 pub use log::{LogFinding, LogPlace, OpenLog, column_without_table_type, log_findings};
 pub use part::adopt::{Adopted, Stranded, adopt, appended_unlisted, found_instead, stranded};
 pub use part::draft::{ParkedDraft, PartDraft};
@@ -35,5 +35,4 @@ pub use part::request::{DayColumn, FileMode, Outcome, PublishRequest, PublishedP
 pub use part::withdraw::EmptyPart;
 pub use part::{publish, record, retire, sweep, sweep_retired, write_part};
 pub use stale::{Reason, Stale, stale};
-pub use table::listed::export_folders;
 pub use table::{LEAST_SNAPSHOT_RETENTION, LogTimes, Pinned, SNAPSHOT_RETENTION, TableLog};

@@ -33,7 +33,7 @@ mod web;
 mod worker;
 
 pub use compact::{compact, compact_elsewhere};
-pub use drop::{DropPlan, DroppedKind};
+pub use drop::{DropLock, DropPlan, DroppedKind};
 pub use fault::lost_store::{LostStore, LostTable};
 pub use ids::UlidIds;
 pub use marks::Marks;

@@ -12,6 +12,7 @@ use tidetable_record::{RunRecord, Runs};
 use tidetable_store::Store;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::drop::was_dropped;
 use crate::fault::error::RunError;
 use crate::fault::lost_store::{LostStore, LostTable};
 use crate::options::run_options::RunOptions;
@@ -124,6 +125,7 @@ impl Marks {
             let (root, table) = (self.root.clone(), table.clone());
             let (run, date) = (mark.run.clone(), mark.date.clone());
             match newest {
+                None if was_dropped(store.blobs().as_ref(), &table, uuid) => {}
                 None if !is_rebuilt(&table) => return Ok(Some(LostTable { root, table, run, date }.into())),
                 Some(newest) if newest.table_uuid != *uuid => {
                     return Ok(Some(LostStore::Exchanged { root, table, run, date }));
@@ -151,7 +153,11 @@ impl Marks {
         // Of a table that went from one job to another, the newest mark counts.
         marks.sort_unstable_by(|one, other| one.run.cmp(&other.run));
         for Mark { run, date, tables, set_aside, .. } in &marks {
-            for table in tables.keys().filter(|table| !there.contains(table) && !set_aside.contains(*table)) {
+            for (table, uuid) in tables {
+                let is_missed = !there.contains(table) && !set_aside.contains(table);
+                if !is_missed || was_dropped(store.blobs().as_ref(), table, uuid) {
+                    continue;
+                }
                 let (root, run, date) = (self.root.clone(), run.clone(), date.clone());
                 lost.insert(table, LostTable { root, table: table.clone(), run, date });
             }
@@ -212,19 +218,6 @@ impl Marks {
         let of_table = self.read().into_iter().filter(|mark| mark.tables.contains_key(table));
         for mut mark in of_table {
             mark.set_aside.insert(table.to_owned());
-            self.replace(&mark)?;
-        }
-        Ok(())
-    }
-
-    /// Forgets a table that was removed on purpose: it is not lost, and a run may make it anew.
-    ///
-    /// # Errors
-    /// If the project cannot be written.
-    pub(crate) fn forget_table(&self, table: &str) -> io::Result<()> {
-        for mut mark in self.read().into_iter().filter(|mark| mark.tables.contains_key(table)) {
-            mark.tables.remove(table);
-            mark.set_aside.remove(table);
             self.replace(&mark)?;
         }
         Ok(())

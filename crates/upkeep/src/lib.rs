@@ -11,7 +11,7 @@ mod vacuum;
 mod verify;
 
 pub use health::{DamagedFile, TableHealth};
-pub use pins::Pins;
+pub use pins::{Pins, pinned};
 pub use repair::{RepairDone, RepairPlan};
 pub use vacuum::{Removal, RemovalKind, VacuumDone, VacuumOptions, VacuumPlan, leftovers};
 pub use verify::{SstReport, TableReport, VerifyOptions, verify};

@@ -137,8 +137,11 @@ fn pin_directory(table: &str) -> String {
     format!("{TABLES}/{table}/pin")
 }
 
-/// The oldest pinned version, and the expired pins: those last written before `before`.
-pub(crate) fn pinned(table: &Table, before: i64) -> Result<(Option<u64>, Vec<String>)> {
+/// The oldest pinned version of a table, and the expired pins: those last written before `before`, microseconds since the epoch.
+///
+/// # Errors
+/// If the pins cannot be listed.
+pub fn pinned(table: &Table, before: i64) -> Result<(Option<u64>, Vec<String>)> {
     let (mut oldest, mut dead): (Option<u64>, Vec<String>) = (None, Vec::new());
     let directory = pin_directory(table.name());
     for name in table.blobs().list(&directory)? {

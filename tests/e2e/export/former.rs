@@ -138,3 +138,63 @@ fn a_removal_that_was_killed_is_done_again() {
     project.ok(&["run", "j"]);
     assert!(project.ok(&["doctor"]).contains("sound"));
 }
+
+#[test]
+fn what_others_list_or_put_there_stays() {
+    let exports = JOB.find("[exports.E]").unwrap();
+    let export = |name: &str, more: &str| {
+        format!("[exports.{name}]\nper = \"day\"\n{more}query = {{ sql = \"select meter, ts, kwh from T\" }}\n")
+    };
+    let project = Project::new(
+        "j",
+        &(JOB[..exports].to_owned() + &export("A", "delta = true\nname = \"E/k=a/dt={day:%Y-%m-%d}\"\n")),
+    );
+    project.write("in/a.csv", "meter,ts,kwh\n1,2020-01-01T00:00:00Z,1.5\n1,2020-01-02T00:00:00Z,2.5\n");
+    project.ok(&["run", "j"]);
+    project.write("jobs/j/job.toml", JOB[..exports].to_owned() + &export("B", "name = \"E/k=b/dt={day:%Y-%m-%d}\"\n"));
+    project.ok(&["run", "j"]);
+    // A note, and a link out of the store.
+    project.write("data/exports/E/notes/README", "of a person");
+    project.write("elsewhere/kept", "of another");
+    std::os::unix::fs::symlink(project.path("elsewhere"), project.path("data/exports/E/archive")).unwrap();
+
+    project.ok(&["drop", "A", "--yes"]);
+    assert_eq!(project.sql("select count(*) as n from exports.B")[0]["n"], 2);
+    for kept in ["data/exports/E/notes/README", "elsewhere/kept", "data/exports/E/archive"] {
+        assert!(project.path(kept).exists(), "{kept}");
+    }
+    assert!(!project.path("data/exports/E/k=a").exists() && !project.path("data/exports/E/_delta_log").exists());
+    assert!(project.ok(&["doctor"]).contains("sound"));
+}
+
+#[test]
+fn a_table_that_something_is_made_from_is_not_dropped() {
+    let project = project();
+    project.write("jobs/j/job.toml", JOB.replace("[tables.T", "[tables.N"));
+    let refused = project.fails(2, &["drop", "T", "--yes"]);
+    assert!(refused.contains("export E of job j is made from T"), "{refused}");
+    assert!(project.path("data/tables/T/manifest").exists());
+}
+
+#[test]
+fn a_table_is_dropped_for_all_projects_of_its_store() {
+    let project = project();
+    let data = project.path("data").display().to_string();
+    let other = ["-C", "other", "--root", &data];
+    project.write("other/tidetable.toml", "root = \"data\"\n");
+    project.write("other/jobs/j/job.toml", JOB.replace("in/*.csv", "../in/*.csv"));
+    project.run(&[&other[..], &["run", "j"]].concat());
+
+    project.write("jobs/j/job.toml", JOB.replace("[tables.T", "[tables.N").replace("from T", "from N"));
+    project.ok(&["run", "j"]);
+    project.ok(&["drop", "T", "--yes"]);
+    let sound = project.ok(&[&other[..], &["doctor"]].concat());
+    assert!(sound.contains("sound"), "{sound}");
+
+    // Without a project nobody knows what is declared.
+    let outside = tempfile::tempdir().unwrap();
+    let mut command = project.command(&["-C", outside.path().to_str().unwrap(), "--root", &data, "drop", "N", "--yes"]);
+    let ran = crate::harness::Ran::of(&mut command);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("only its job files say"), "{}", ran.stderr);
+}

@@ -1,7 +1,9 @@
 //! Commands with closed pipes, full or read-only disks, and no terminal.
 
 use std::fs;
-use std::io::pipe;
+use std::io::{Read, pipe};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -158,6 +160,18 @@ fn a_statement_ends_when_its_reader_has_gone() {
     let worked = ticks_until_the_end(&mut child.0) - before;
     assert_eq!(child.0.wait().unwrap().code(), Some(0));
     assert!(worked < 300, "{worked} ticks");
+}
+
+#[test]
+fn rows_are_written_into_a_socket() {
+    let (mut reader, writer) = UnixStream::pair().unwrap();
+    let project = Project::empty();
+    let mut command = project.command(&["sql", "--output", "csv", "-c", "select 1 as n"]);
+    let mut child = KilledOnDrop(command.stdout(OwnedFd::from(writer)).spawn().unwrap());
+    drop(command);
+    let mut told = String::new();
+    reader.read_to_string(&mut told).unwrap();
+    assert_eq!((child.0.wait().unwrap().code(), told.as_str()), (Some(0), "n\n1\n"));
 }
 
 #[test]

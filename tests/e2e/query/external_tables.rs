@@ -42,6 +42,15 @@ fn times_of_csv_keep_their_zone() {
         let found = project.json(&["sql", "-c", &query]);
         assert_eq!(found, [json!({ "at": "2019-12-31T23:00:00Z", "n": 334 })], "{table}");
     }
+    // The first file may show no zone, and a zone may be a name; times of both kinds stay as they are written.
+    project.write("more/a.csv", "n,at\n");
+    project.write("more/b.csv", "n,at\n1,2020-01-01T00:00:00+01:00\n");
+    let more = project.json(&["sql", "-c", "select at from 'more/*.csv'"]);
+    assert_eq!(more, [json!({ "at": "2019-12-31T23:00:00Z" })]);
+    project.write("mixed.csv", "at\n2020-01-01T00:00:00+01:00\n2020-01-01T05:00:00\n");
+    let mixed = project.json(&["sql", "-c", "select at from 'mixed.csv'"]);
+    assert_eq!(mixed, [json!({ "at": "2020-01-01T00:00:00+01:00" }), json!({ "at": "2020-01-01T05:00:00" })]);
+
     let packed = project.json(&["sql", "-c", "select max(at) as at, count(*) as n from 'b.csv.gz'"]);
     assert_eq!(packed, [json!({ "at": "2020-01-01T00:00:00Z", "n": 2 })]);
 }

@@ -113,21 +113,6 @@ impl Destination {
         self.reader_is_gone.load(Ordering::Relaxed)
     }
 
-    /// Ends when the reader of standard output, a pipe, has gone, as a program that was killed: nobody waits for what is not written
-    /// yet. Never ends for other destinations.
-    pub async fn until_reader_is_gone(&self) {
-        if self.is_stdout() {
-            // An end of its own, since what waits does not block, and writers do.
-            match pipe::OpenOptions::new().open_sender(STDOUT) {
-                Ok(end) if end.ready(Interest::ERROR).await.is_ok() => return,
-                // A pipe without a reader cannot be opened.
-                Err(error) if error.raw_os_error() == Some(NO_READER) => return,
-                Ok(_) | Err(_) => {}
-            }
-        }
-        std::future::pending().await
-    }
-
     /// Opens it.
     ///
     /// # Errors
@@ -159,6 +144,22 @@ impl Destination {
         let (shown, reader_is_gone) = (self.shown.clone(), Arc::clone(&self.reader_is_gone));
         Box::new(Stream { out: BufWriter::new(out), shown, reader_is_gone })
     }
+}
+
+/// Ends when the reader of standard output, a pipe, has gone, as a program that was killed: nobody waits for what is not written yet.
+/// Never ends where standard output is something else.
+pub async fn until_reader_is_gone() {
+    let is_pipe = fs::metadata(STDOUT).is_ok_and(|found| found.file_type().is_fifo());
+    if is_pipe {
+        // An end of its own, since what waits does not block, and writers do.
+        match pipe::OpenOptions::new().open_sender(STDOUT) {
+            Ok(end) if end.ready(Interest::ERROR).await.is_ok() => return,
+            // A pipe without a reader cannot be opened.
+            Err(error) if error.raw_os_error() == Some(NO_READER) => return,
+            Ok(_) | Err(_) => {}
+        }
+    }
+    std::future::pending().await
 }
 
 /// Follows symbolic links: the target is replaced, and the links stay.

@@ -32,7 +32,7 @@ use cell_text::{CellText, is_null};
 pub use cell_text::{Length, write_bytes};
 pub use columns::{Give, Heading};
 use csv::write_csv;
-pub use destination::Destination;
+pub use destination::{Destination, until_reader_is_gone};
 pub use format::{EXPORT_FILE_EXTENSIONS, OutputFormat, ROW_FILE_EXTENSIONS, format_from_extension};
 pub use json::bytes_value;
 use json::write_json;

@@ -3,8 +3,10 @@
 //! A replaced or withdrawn file stays for readers of older versions until the retention of its table has passed since the log
 //! removed it. A file of which neither list nor log knows, as a killed run leaves it, stays as long since it was written.
 
+use std::collections::BTreeSet;
+
 use tidetable_blobs::{Blobs, each};
-use tidetable_store::published::Published;
+use tidetable_store::published::{Part, Published};
 
 use crate::error::Result;
 use crate::table::listed::{files_of, table_folders};
@@ -65,6 +67,28 @@ pub fn expired_files(blobs: &dyn Blobs, published: &Published, clock: i64) -> Re
 pub fn forget_expired(blobs: &dyn Blobs, folder: &str, clock: i64) -> Result<()> {
     // Delta's readers are told by the retention alone.
     iceberg::history::forget_expired(blobs, folder, clock)
+}
+
+/// The files of an export, by path inside the store: its parts, those that wait for their removal, and of a table with a log all that
+/// runs wrote there, replaced files and the log among them. A file that somebody else put there is none of them.
+///
+/// # Errors
+/// If the storage cannot be listed.
+pub fn files_of_export(blobs: &dyn Blobs, published: &Published) -> Result<BTreeSet<String>> {
+    let mut files: BTreeSet<String> = published.parts.values().flat_map(Part::paths).collect();
+    files.extend(published.retired.keys().cloned());
+    if published.logged.is_none() {
+        return Ok(files);
+    }
+
+    for folder in table_folders(published) {
+        for log in TableLog::ALL.into_iter().filter(|log| log.may_be_of(published)) {
+            files.extend(blobs.files_below(&log.path(folder))?.into_iter().map(|(path, _)| path));
+        }
+        let written = files_below(blobs, folder)?.into_iter().filter(|path| is_ours(path));
+        files.extend(written.map(|path| format!("exports/{folder}/{path}")));
+    }
+    Ok(files)
 }
 
 /// The Parquet files of a table, by path below its directory, those of Hive directories among them.

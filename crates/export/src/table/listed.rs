@@ -48,14 +48,6 @@ pub(crate) fn digest(files: &ListedFiles) -> String {
     format!("{:032x}", hash.digest128())
 }
 
-/// The directories below `exports/` that hold all files of an export, with its logs and what was replaced. None is inside another.
-pub fn export_folders(published: &Published) -> BTreeSet<&str> {
-    if published.logged.is_some() {
-        return table_folders(published);
-    }
-    published.parts.values().map(|part| part.folder.as_str()).filter(|folder| !folder.is_empty()).collect()
-}
-
 /// The directories below `exports/` that can have a log: parents of Hive directories, or that of the only part.
 pub(crate) fn table_folders(published: &Published) -> BTreeSet<&str> {
     let parts = published.parts.values().map(|part| part.folder.as_str());

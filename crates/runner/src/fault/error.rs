@@ -155,8 +155,7 @@ pub enum RunError {
     },
     /// A table or export that is to be removed, and that a job declares.
     #[error(
-        "{} declares {name}, and its next run would make it again; take it out of the file first. A table that is to be loaded \
-         anew: `tidetable run JOB --rebuild`",
+        "{} declares {name}, and its next run would make it again; take it out of the file first",
         file.display()
     )]
     Declared {
@@ -164,6 +163,28 @@ pub enum RunError {
         name: String,
         /// The job file, as it is shown.
         file: PathBuf,
+    },
+    /// A table that is to be removed, and from which something of a job is made.
+    #[error(
+        "{by} is made from {table}, and would stop the runs of its job; change its query first, and run the job once"
+    )]
+    DropRead {
+        /// The table.
+        table: String,
+        /// What is made from it.
+        by: String,
+    },
+    /// A table that is to be removed while somebody copies it.
+    #[error("{table} is being copied, by a backup or a compaction: wait for its end; nothing was removed")]
+    Pinned {
+        /// The table.
+        table: String,
+    },
+    /// A table or export that changed between the question and the answer.
+    #[error("{name} has changed since it was shown what would be removed: look again; nothing was removed")]
+    DropChanged {
+        /// The table or export.
+        name: String,
     },
     /// Nothing of a name in the store, neither a table nor an export.
     #[error("there is no table or export {name} in the store; `tidetable tables` lists them")]
@@ -611,9 +632,11 @@ impl RunError {
     /// The exit code for this error.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Locked { .. } | Self::Running { .. } | Self::Store(StoreError::Blob(BlobError::LeaseLost { .. })) => {
-                75
-            }
+            Self::Locked { .. }
+            | Self::Running { .. }
+            | Self::Pinned { .. }
+            | Self::DropChanged { .. }
+            | Self::Store(StoreError::Blob(BlobError::LeaseLost { .. })) => 75,
             Self::Interrupted { signal } => 128 + signal,
             Self::DiskFull { source, .. } => source.exit_code(),
             Self::Secret { .. }
@@ -637,6 +660,7 @@ impl RunError {
             | Self::ExportFormer { .. }
             | Self::Declared { .. }
             | Self::NothingToDrop { .. }
+            | Self::DropRead { .. }
             | Self::NotByPeriod { .. }
             | Self::NameConflict { .. }
             | Self::PushToSource { .. }

@@ -74,9 +74,9 @@ impl ExternalTables {
         }
 
         let mut table = ListingTableFactory::new().create(state, &asked).await?;
-        let first = asked.locations.iter().flat_map(|location| files_of(location)).next();
-        if let Some(first) = first.filter(|_| asked.schema.fields().is_empty()) {
-            table = with_zones(table, &first, 0)?;
+        if asked.schema.fields().is_empty() {
+            let files: Vec<_> = asked.locations.iter().flat_map(|location| files_of(location)).collect();
+            table = with_zones(table, &files, 0)?;
         }
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), table);
         Ok(Some(name))

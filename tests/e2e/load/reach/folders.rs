@@ -71,7 +71,7 @@ fn keys_that_are_not_read_and_replaced_rows_are_named() {
     let told = notes(&project.run_job("j"));
     assert!(told.contains("folders name values of site, which are not read"), "{told}");
     assert!(told.contains("warning: T: 8 cells were replaced by other values of later rows of the 2 files"), "{told}");
-    assert!(told.contains("with the same key and time, the first in row "), "{told}");
+    assert!(told.contains("with the same key and time, such as in row "), "{told}");
     assert!(project.messages(&["plan", "j"]).contains("values of site"));
 }
 
@@ -135,7 +135,7 @@ fn rows_of_a_later_run_that_replace_others_are_named() {
     assert!(told.contains("warning: T: 8 cells of earlier runs were replaced by rows of in/b.csv"), "{record}");
     assert!(told.contains("They came from in/a.csv."), "{told}");
     let row = load["replaced"]["in_row"].as_str().unwrap();
-    assert!(told.contains(&format!("the same key and time, the first in row {row} and other values")), "{told}");
+    assert!(told.contains(&format!("the same key and time and other values, such as in row {row}")), "{told}");
     assert_eq!((&load["overwritten"], &load["replaced"]["changed"]), (&0.into(), &8.into()), "{record}");
 
     // The same values once more are counted, and no warning, nor one of the file that comes with them.

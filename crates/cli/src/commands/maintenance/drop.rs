@@ -2,12 +2,12 @@
 
 use std::io::{IsTerminal, Write};
 
-use tidetable_job::Job;
+use tidetable_job::{Job, Project};
 use tidetable_runner::DropPlan;
 
 use crate::args::{Drop, Global, Output};
 use crate::commands::maintenance::agreed;
-use crate::commands::{project_if_any, project_of_store, store};
+use crate::commands::{clock, project_if_any, store};
 use crate::diagnostics::print_message;
 use crate::error::CliError;
 use crate::objects;
@@ -24,19 +24,20 @@ pub fn drop_name(global: &Global, args: &Drop) -> Result<(), CliError> {
     }
 
     let store = store(global)?;
-    let mut jobs = Vec::new();
-    if let Some(project) = project_if_any(global)? {
-        for name in project.jobs() {
-            jobs.push(Job::load(&project, &name)?);
-        }
-    }
+    let Some(project) = project_if_any(global)? else {
+        return Err(CliError::Usage("drop runs in a project (-C DIR): only its job files say what is still declared"));
+    };
 
-    let plan = DropPlan::new(&store, &jobs, &args.name)?;
+    let plan = DropPlan::new(&store, &jobs_of(&project)?, &args.name, clock())?;
     let what =
         format!("{} {}: {} of {}", plan.kind.name(), plan.name, count(plan.files as u64, "file"), bytes(plan.bytes));
     let is_meant = args.yes || (!args.dry_run && agreed(&format!("drop {what}"))?);
     if is_meant {
-        plan.run(&store, &project_of_store(global)?, &stop_on_signals()?)?;
+        let stop = stop_on_signals()?;
+        let lock = plan.lock(&store, &project, &stop)?;
+        // Jobs and runs may have changed while it was asked.
+        let again = DropPlan::new(&store, &jobs_of(&project)?, &args.name, clock())?;
+        lock.remove(&store, &plan, &again, &stop)?;
     }
 
     let mut out = sentences(global.output);
@@ -56,4 +57,12 @@ pub fn drop_name(global: &Global, args: &Drop) -> Result<(), CliError> {
         print_message(global, &format!("note: {table} still names the files; drop the table there, too"));
     }
     Ok(())
+}
+
+fn jobs_of(project: &Project) -> Result<Vec<Job>, CliError> {
+    let mut jobs = Vec::new();
+    for name in project.jobs() {
+        jobs.push(Job::load(project, &name)?);
+    }
+    Ok(jobs)
 }

@@ -25,7 +25,7 @@ use crate::output::destination::CountedFile;
 use crate::output::values::{bytes, count};
 use crate::output::{
     BatchWriter, Destination, FILES_OF_SQL, HintStyle, OutputFormat, ROW_FILE_EXTENSIONS, ResultRows, Screen,
-    format_from_extension,
+    format_from_extension, until_reader_is_gone,
 };
 
 /// Runs statements one by one. Each sees the current state of the store.
@@ -190,6 +190,11 @@ impl StatementRunner<'_> {
         Ok((destination, format))
     }
 
+    /// Whether rows go to standard output, as they do without a file.
+    fn is_to_stdout(&self) -> bool {
+        self.output_options.to.as_ref().is_none_or(|to| to.to_string() == "-")
+    }
+
     fn screen(&self, to: &Destination) -> Screen {
         let limits = if to.is_stdout() { Screen::of_stdout } else { Screen::of_file };
         Screen { words: self.output_options.words, ..limits(self.output_options.max_rows) }
@@ -254,12 +259,11 @@ impl StatementRunner<'_> {
         watch: &mut MemoryWatch,
         work: impl Future<Output = Result<T, CliError>>,
     ) -> Result<T, CliError> {
-        let (to, _) = self.destination()?;
         self.runtime.block_on(async {
             tokio::select! {
                 done = work => done,
                 exceeded = watch.exceeded() => Err(exceeded),
-                () = to.until_reader_is_gone() => Err(CliError::closed_pipe()),
+                () = until_reader_is_gone(), if self.is_to_stdout() => Err(CliError::closed_pipe()),
                 _ = tokio::signal::ctrl_c() => Err(CliError::Cancelled),
             }
         })

@@ -242,8 +242,8 @@ pub(crate) fn replaced_before_notes(loads: &[Pending]) -> Vec<String> {
         let (cells, were) = (several(*changed, "cell"), if *changed == 1 { "was" } else { "were" });
         let row = such_as_row(in_row.as_deref());
         notes.push(format!(
-            "warning: {table}: {cells} of earlier runs {were} replaced by rows of {} with the same key and time{row} and \
-             other values. They came from {}. If these are other readings, name a column in `row_key` that tells \
+            "warning: {table}: {cells} of earlier runs {were} replaced by rows of {} with the same key and time and \
+             other values{row}. They came from {}. If these are other readings, name a column in `row_key` that tells \
              them apart, and run with --rebuild",
             one_of(by),
             one_of(of)
@@ -252,9 +252,17 @@ pub(crate) fn replaced_before_notes(loads: &[Pending]) -> Vec<String> {
     notes
 }
 
-/// The row of the first of several cells, for a sentence about them.
+/// The row of one of several cells, for a sentence about them. Its key may have line ends.
 fn such_as_row(key: Option<&str>) -> String {
-    key.map_or(String::new(), |key| format!(", the first in row {key}"))
+    let Some(key) = key else { return String::new() };
+    let mut text = String::from(", such as in row ");
+    for character in key.chars() {
+        match character.is_control() {
+            true => text.extend(character.escape_default()),
+            false => text.push(character),
+        }
+    }
+    text
 }
 
 /// The first of `files`, and how many others there are.

@@ -103,10 +103,7 @@ impl FileTables {
             _ => locations,
         };
         let table = ListingTableFactory::new().create(&state, &asked).await?;
-        match files.first() {
-            Some(first) => with_zones(table, first, form.skipped_lines),
-            None => Ok(table),
-        }
+        with_zones(table, &files, form.skipped_lines)
     }
 
     fn state(&self) -> Option<SessionState> {

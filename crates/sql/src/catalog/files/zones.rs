@@ -1,10 +1,10 @@
 //! Times with a zone in files of CSV.
 //!
 //! DataFusion reads `2020-01-01T00:00:00+01:00` as the instant that it is, and gives its column a type without a zone: the value prints
-//! as 23:00 of the day before, as if that were written there. Columns whose first values all name a zone are instants here.
+//! as 23:00 of the day before, as if that were written there. Columns whose first values name a zone are instants here.
 
 use std::any::Any;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{Array, StringArray};
@@ -17,48 +17,70 @@ use datafusion::datasource::listing::{ListingTable, ListingTableConfig};
 use datafusion::error::Result;
 use tidetable_source::PlainContent;
 
-/// Rows that are looked at.
+/// Files that are looked at.
+const FILES: usize = 100;
+/// Rows that are looked at of each.
 const ROWS: usize = 1000;
 /// Bytes of a text that may not be the whole file.
 const LARGE: usize = 512 << 10;
 /// Bytes of a day, and of what stands between it and the time of day.
 const DAY: usize = "2020-01-01T".len();
 
-/// A table over files as it is, or with instants where it has times whose zones would be forgotten. `first` is the first of its files, which has
-/// `skipped_lines` before the table.
+/// How the times of a column are written.
+#[derive(Debug, Clone, Copy, Default)]
+struct Written {
+    with_zone: bool,
+    without_zone: bool,
+}
+
+/// A table over `files` as it is, or with instants where it has times whose zones would be forgotten. A column of times with and without a
+/// zone is text: which instants the others are is not known. The files have `skipped_lines` before the table.
 ///
 /// # Errors
 /// None that a caller could meet: the table was made of the same files.
 pub(crate) fn with_zones(
     table: Arc<dyn TableProvider>,
-    first: &Path,
+    files: &[PathBuf],
     skipped_lines: u64,
 ) -> Result<Arc<dyn TableProvider>> {
     let provider: &dyn Any = table.as_ref();
-    let Some(files) = provider.downcast_ref::<ListingTable>() else { return Ok(table) };
-    let format: &dyn Any = files.options().format.as_ref();
+    let Some(listed) = provider.downcast_ref::<ListingTable>() else { return Ok(table) };
+    let format: &dyn Any = listed.options().format.as_ref();
     let Some(csv) = format.downcast_ref::<CsvFormat>() else { return Ok(table) };
 
     // Columns of partitions come after those of the files.
     let schema = table.schema();
-    let columns = schema.fields().len() - files.options().table_partition_cols.len();
+    let columns = schema.fields().len() - listed.options().table_partition_cols.len();
     let mut fields: Vec<Field> = schema.fields()[..columns].iter().map(|field| field.as_ref().clone()).collect();
-    let timeless = |field: &Field| matches!(field.data_type(), DataType::Timestamp(_, None));
-    if !fields.iter().any(timeless) {
+    if !fields.iter().any(|field| matches!(field.data_type(), DataType::Timestamp(_, None))) {
         return Ok(table);
     }
-    let Some(rows) = first_rows(first, skipped_lines, csv.options(), columns) else { return Ok(table) };
 
-    for (field, values) in fields.iter_mut().zip(&rows) {
-        if let DataType::Timestamp(unit, None) = field.data_type()
-            && values.null_count() < values.len()
-            && values.iter().flatten().all(has_zone)
-        {
-            field.set_data_type(DataType::Timestamp(*unit, Some("UTC".into())));
+    let mut written = vec![Written::default(); columns];
+    for file in files.iter().take(FILES) {
+        let rows = first_rows(file, skipped_lines, csv.options(), columns).unwrap_or_default();
+        for (column, values) in written.iter_mut().zip(&rows) {
+            for value in values.iter().flatten().filter(|value| !value.trim().is_empty()) {
+                let is_zoned = has_zone(value);
+                column.with_zone |= is_zoned;
+                column.without_zone |= !is_zoned;
+            }
         }
     }
-    let config = ListingTableConfig::new_with_multi_paths(files.table_paths().clone())
-        .with_listing_options(files.options().clone())
+
+    for (field, column) in fields.iter_mut().zip(written) {
+        if let DataType::Timestamp(unit, None) = field.data_type()
+            && column.with_zone
+        {
+            let kind = match column.without_zone {
+                true => DataType::Utf8,
+                false => DataType::Timestamp(*unit, Some("UTC".into())),
+            };
+            field.set_data_type(kind);
+        }
+    }
+    let config = ListingTableConfig::new_with_multi_paths(listed.table_paths().clone())
+        .with_listing_options(listed.options().clone())
         .with_schema(Arc::new(Schema::new(fields)));
     Ok(Arc::new(ListingTable::try_new(config)?))
 }
@@ -89,7 +111,8 @@ fn first_rows(first: &Path, skipped_lines: u64, csv: &CsvOptions, columns: usize
     batch.columns().iter().map(|column| column.as_any().downcast_ref().cloned()).collect()
 }
 
-/// Whether a time ends with a zone: `Z`, or an offset behind its time of day.
+/// Whether a time ends with a zone behind its time of day: `Z`, an offset, or the name of one.
 fn has_zone(time: &str) -> bool {
-    time.trim().get(DAY..).is_some_and(|clock| clock.contains(['Z', 'z', '+', '-']))
+    let clock = time.trim().get(DAY..).unwrap_or_default();
+    clock.contains(|part: char| part.is_ascii_alphabetic() || matches!(part, '+' | '-'))
 }
