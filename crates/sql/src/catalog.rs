@@ -8,6 +8,7 @@ pub(crate) mod published;
 pub(crate) mod runs;
 pub(crate) mod snapshot_table;
 pub(crate) mod unchanged;
+pub(crate) mod zones;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

@@ -12,7 +12,7 @@ use tidetable_source::sample::SampleError;
 use tidetable_source::{LocationError, describe_request};
 use tidetable_store::StoreError;
 
-use crate::syntax::duckdb::advice;
+use crate::advice;
 
 /// An error of a query, or of the store it reads.
 #[derive(Debug, thiserror::Error)]

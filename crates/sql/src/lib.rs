@@ -28,6 +28,7 @@
 //! A scan is planned as scan ranges ([`tidetable_store::ScanRange`]), each a "file" of a DataFusion file scan, whose
 //! opener merges and decodes it. Identifiers are case-sensitive.
 
+mod advice;
 mod aggregate;
 mod asof;
 mod catalog;

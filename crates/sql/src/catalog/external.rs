@@ -15,7 +15,7 @@ use datafusion::sql::parser::Statement;
 use tidetable_source::Location;
 use tidetable_upstream::directory_patterns::{files_of, is_pattern, located};
 
-use crate::catalog::files::zones::with_zones;
+use crate::catalog::zones::with_zones;
 use crate::error::{Result, SqlError};
 
 /// File formats that `CREATE EXTERNAL TABLE` may name in `STORED AS`.

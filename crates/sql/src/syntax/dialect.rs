@@ -64,6 +64,14 @@ macro_rules! as_general {
     };
 }
 
+/// A parser of SQL that a rewrite makes.
+///
+/// # Errors
+/// If it is not made of tokens.
+pub(crate) fn parser_of(text: &str) -> Result<Parser<'static>, ParserError> {
+    Parser::new(&TidetableDialect).try_with_sql(text)
+}
+
 impl Dialect for TidetableDialect {
     /// The parser compares the type for dialect-specific exceptions.
     fn dialect(&self) -> TypeId {

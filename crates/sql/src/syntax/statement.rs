@@ -22,12 +22,13 @@ use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 use tidetable_functions::{COMPARABLE_WITH, TIMEZONE};
 use tidetable_layout::KeyRange;
 
+use crate::advice;
 use crate::asof::syntax::{mark_asof_joins, nest_asof_joins};
 use crate::error::{SqlError, external};
 use crate::planning_thread::with_deep_stack;
 use crate::syntax::depth::{MAX_NESTING, check_depth};
 use crate::syntax::dialect::TidetableDialect;
-use crate::syntax::duckdb::{advice, replace_duckdb};
+use crate::syntax::duckdb::replace_duckdb;
 use crate::syntax::googlesql::functions::GoogleFunctions;
 use crate::syntax::googlesql::strict::check as check_strict;
 use crate::syntax::googlesql::unnest::Unnested;

@@ -5,7 +5,6 @@
 pub(crate) mod arrow_format;
 pub(crate) mod plain_files;
 pub(crate) mod text_form;
-pub(crate) mod zones;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +24,7 @@ use url::Url;
 use crate::catalog::external::{existing_files, is_missing, local};
 use crate::catalog::files::plain_files::{PLAIN, PlainFiles, Reading, name_of};
 use crate::catalog::files::text_form::TextForm;
-use crate::catalog::files::zones::with_zones;
+use crate::catalog::zones::with_zones;
 use crate::error::{SqlError, external};
 use crate::syntax::rewrite::file_functions::{FileFormat, FileFunction, is_call};
 

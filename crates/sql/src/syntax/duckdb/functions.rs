@@ -3,7 +3,7 @@
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{Expr, Function, Ident, ObjectName, ObjectNamePart, Value};
 
-use crate::syntax::duckdb::parser_of;
+use crate::syntax::dialect::parser_of;
 use crate::syntax::googlesql::functions::{as_lambda, lambda, set};
 use crate::syntax::rewrite::syntax::arguments;
 

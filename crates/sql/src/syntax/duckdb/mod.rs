@@ -1,9 +1,8 @@
 //! What users of DuckDB write, as what DataFusion plans: functions, `PIVOT`, `UNPIVOT`, `SEMI JOIN`.
 //!
 //! Functions are replaced where the session has none of that name: those of DataFusion keep their meaning. What has no form here is
-//! told by [`advice`].
+//! told by [`crate::advice`].
 
-pub(crate) mod advice;
 mod functions;
 mod pivot;
 
@@ -15,9 +14,7 @@ use datafusion::sql::sqlparser::ast::{
     Expr, JoinOperator, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableFactor,
     TableWithJoins, VisitMut, VisitorMut,
 };
-use datafusion::sql::sqlparser::parser::Parser;
 
-use crate::syntax::dialect::TidetableDialect;
 use crate::syntax::rewrite::syntax::number;
 
 /// Replaces the forms of DuckDB in a statement.
@@ -100,9 +97,4 @@ fn name_sides(tables: &mut TableWithJoins) {
             _ => {}
         }
     }
-}
-
-/// A parser of a piece of SQL that is made here.
-fn parser_of(text: &str) -> Result<Parser<'static>> {
-    Ok(Parser::new(&TidetableDialect).try_with_sql(text)?)
 }

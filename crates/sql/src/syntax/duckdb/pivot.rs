@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
     Expr, ExprWithAlias, Ident, NullInclusion, PivotValueSource, TableAlias, TableFactor, Value, visit_expressions,
 };
 
-use crate::syntax::duckdb::parser_of;
+use crate::syntax::dialect::parser_of;
 
 /// The subquery that a pivoted or unpivoted relation stands for; `None` of others.
 ///

@@ -1,4 +1,4 @@
-//! What to write instead of forms of DuckDB that are not read.
+//! What to write instead of forms of other systems, DuckDB above all, that are not read.
 
 /// Statements by their first word.
 const STATEMENTS: [(&str, &str); 4] = [
