@@ -9,6 +9,7 @@ mod odd_values;
 mod readings;
 mod roles;
 mod shapes;
+mod time_forms;
 mod time_parts;
 mod types_and_keys;
 mod undecided;

@@ -2,6 +2,9 @@
 
 use std::cmp::Reverse;
 
+use arrow::array::AsArray;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
 use chrono::{DateTime, Datelike, NaiveDateTime};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
@@ -10,7 +13,7 @@ use tidetable_source::sample::Sample;
 
 use crate::scaffold::calendar::clock_name::ClockName;
 use crate::scaffold::calendar::day_time::DayTime;
-use crate::scaffold::calendar::part_name::is_unnamed;
+use crate::scaffold::calendar::part_name::{HOUR_NAMES, is_unnamed};
 use crate::scaffold::facts::{Column, Facts};
 use crate::scaffold::hours::{HourSql, Numbering};
 use crate::scaffold::identifier::identifier;
@@ -287,7 +290,7 @@ fn of_day_and_clock(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
         return Some(made(facts, parts, local, micros, zone, "a day and a time of day, put together"));
     }
 
-    let hour = named(facts, &["hour", "hr", "hora", "heure", "stunde"], 0..25);
+    let hour = named(facts, &HOUR_NAMES, 0..25);
     let minute = named(facts, &["minute", "min"], 0..60);
     let Some((hour_at, hour)) = hour else {
         return of_day_and_hours(facts, day_at, &start, zone).or_else(|| of_day_and_next(facts, day_at, &start, zone));
@@ -374,30 +377,65 @@ fn of_digits(facts: &Facts, zone: Option<Tz>) -> Option<EventTime> {
             };
             (vec![at, clock_at], sql)
         }
-        None => (vec![at], format!("to_timestamp_seconds({seconds})")),
+        None => match named(facts, &HOUR_NAMES, 0..25).filter(|_| is_day) {
+            Some((hour_at, hour)) => {
+                add(&mut micros, hour, 3600);
+                (vec![at, hour_at], format!("to_timestamp_seconds({seconds} + 3600 * {})", part(hour)))
+            }
+            None => (vec![at], format!("to_timestamp_seconds({seconds})")),
+        },
     };
     let made = made(facts, parts, sql, micros, zone, "the digits of a number");
     Some(EventTime { told: vec![told], ..made })
 }
 
-/// Integers that may be times since the epoch, if there is nothing better.
+/// Numbers that may be times since the epoch, if there is nothing better: they go up or down, as events are recorded.
 fn of_epoch(sample: &Sample, facts: &Facts) -> Option<EventTime> {
-    let (at, unit) = sample.columns.iter().enumerate().find_map(|(at, column)| Some((at, column.maybe_epoch?)))?;
-    let column = facts.columns.get(at)?;
-    // Events are recorded in ascending or descending order.
-    if !column.whole.is_sorted() && !column.whole.is_sorted_by(|a, b| a >= b) {
-        return None;
+    let columns = facts.columns.iter().zip(&sample.columns).enumerate();
+    let mut found = columns.filter_map(|(at, (column, found))| {
+        let unit = found.maybe_epoch?;
+        let micros = epoch_micros(sample, at, column, unit)?;
+        let is_sorted = micros.is_sorted() || micros.is_sorted_by(|a, b| a >= b);
+        is_sorted.then_some((column, found, unit, micros))
+    });
+    let (column, first, unit, micros) = found.next()?;
+    let first = first.first.as_ref().map_or(String::new(), |first| format!(" such as {first}"));
+    let told = format!(
+        "{}: numbers{first} have the magnitude of times since 1970 ({unit}), and are read so: declare it otherwise if they \
+         count something else.",
+        column.name
+    );
+    let why = "its numbers have the magnitude of times since the epoch";
+    Some(EventTime { micros, told: vec![told], ..alone(column, why) })
+}
+
+/// The numbers of a column as microseconds since the epoch, of which they count `unit`.
+fn epoch_micros(sample: &Sample, at: usize, column: &Column, unit: &str) -> Option<Vec<Option<i64>>> {
+    let mut micros = Vec::with_capacity(sample.batches.len());
+    if column.is_whole() {
+        for value in &column.whole {
+            micros.push(value.and_then(|value| match unit {
+                "s" => value.checked_mul(SECOND),
+                "ms" => value.checked_mul(1000),
+                "us" => Some(value),
+                _ => Some(value.div_euclid(1000)),
+            }));
+        }
+        return Some(micros);
     }
-    let mut micros = Vec::with_capacity(column.whole.len());
-    for value in &column.whole {
-        micros.push(value.and_then(|value| match unit {
-            "s" => value.checked_mul(SECOND),
-            "ms" => value.checked_mul(1000),
-            "us" => Some(value),
-            _ => Some(value.div_euclid(1000)),
-        }));
+
+    let scale = match unit {
+        "s" => 1e6,
+        "ms" => 1e3,
+        "us" => 1.0,
+        _ => 1e-3,
+    };
+    for batch in &sample.batches {
+        let numbers = cast(batch.columns().get(at)?, &DataType::Float64).ok()?;
+        let numbers = numbers.as_primitive_opt::<Float64Type>()?;
+        micros.extend(numbers.iter().map(|number| number.map(|number| (number * scale).round() as i64)));
     }
-    Some(EventTime { micros, ..alone(column, "its numbers have the magnitude of times since the epoch") })
+    Some(micros)
 }
 
 /// The event time whose local time is the SQL `local`.

@@ -263,7 +263,9 @@ fn column_type(draft: &Draft<'_>, at: usize, column: &ColumnSpec) -> String {
                 .then(|| "%Y-%m-%d".to_owned()));
             (FieldType::Timestamp, format)
         }
-        FieldType::Int64 if is_time || aliased => (FieldType::Timestamp, maybe_epoch.map(str::to_owned)),
+        FieldType::Int64 | FieldType::Float64 | FieldType::Decimal { .. } if is_time || aliased => {
+            (FieldType::Timestamp, maybe_epoch.map(str::to_owned))
+        }
         FieldType::Int64 if in_key && natural => (FieldType::UInt64, None),
         kind => (kind, column.format.clone()),
     };

@@ -65,13 +65,17 @@ pub(super) fn infer(
 }
 
 /// A column of numbers that fit `spec`, or of times that such numbers count.
-fn of_numbers<'a>(spec: ColumnSpec, there: impl Iterator<Item = &'a str>, notation: Notation) -> Candidate {
+fn of_numbers<'a>(spec: ColumnSpec, there: impl Iterator<Item = &'a str> + Clone, notation: Notation) -> Candidate {
     let time = match spec.kind {
         FieldType::Int64 => {
             let range = there.filter_map(|value| value.parse().ok()).map(|value: i64| (value, value));
             times::of_integers(&spec.name, &range.collect::<Vec<_>>())
         }
-        FieldType::Float64 | FieldType::Decimal { .. } => times::of_fractions(&spec.name, there, notation),
+        FieldType::Float64 | FieldType::Decimal { .. } => {
+            let maybe_epoch = times::maybe_epoch_of(there.clone(), notation);
+            let number = Candidate { maybe_epoch, ..Candidate::plain(spec.clone()) };
+            times::of_fractions(&spec.name, there, notation).or(Some(number))
+        }
         _ => None,
     };
     time.unwrap_or_else(|| Candidate::plain(spec))

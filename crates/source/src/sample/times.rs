@@ -1,6 +1,6 @@
 //! Infers times and dates: the common formats that all values of a column match.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::{AsArray, StringArray};
 use arrow::datatypes::{Date32Type, TimestampMicrosecondType};
@@ -25,6 +25,9 @@ const WORDS: [&str; 17] = [
 ];
 /// Names of time columns, whole or between other signs.
 const NAMES: [&str; 11] = ["ts", "t", "dt", "at", "unix", "datum", "hora", "heure", "ora", "tijd", "czas"];
+
+/// Most different times of a day in files of one time a month.
+const MOST_OF_A_DAY: usize = 3;
 
 /// Values of which the second form of a column is found.
 const MOST_OF_A_FORM: usize = 10_000;
@@ -120,12 +123,22 @@ pub(super) fn of_fractions<'a>(
     if !named_so(name) {
         return None;
     }
+    of_ranges(name, &whole_numbers(values, notation)?)
+}
+
+/// As [`maybe_epoch`], of the numbers of a text.
+pub(super) fn maybe_epoch_of<'a>(values: impl Iterator<Item = &'a str>, notation: Notation) -> Option<&'static str> {
+    maybe_epoch(&whole_numbers(values, notation)?)
+}
+
+/// Numbers without their fractions, each as the least and the greatest of a part.
+fn whole_numbers<'a>(values: impl Iterator<Item = &'a str>, notation: Notation) -> Option<Vec<(i64, i64)>> {
     let mut ranges = Vec::new();
     for value in values {
         let (whole, _) = notation.exact(value.as_bytes())?.scaled(1, 0)?;
         ranges.push((whole, whole));
     }
-    of_ranges(name, &ranges)
+    Some(ranges)
 }
 
 /// As [`of_fractions`], of the least and greatest whole numbers of parts of the column.
@@ -138,16 +151,24 @@ pub(super) fn of_ranges(name: &str, ranges: &[(i64, i64)]) -> Option<Candidate> 
         || SPREADSHEET.iter().any(|word| lower.contains(word))
             && SPREADSHEET_DAYS.contains(&least)
             && SPREADSHEET_DAYS.contains(&most);
-    let unit = if is_spreadsheet {
-        "excel"
-    } else {
-        EPOCHS.iter().find(|(_, low, high)| *low <= least && most < *high).map(|(unit, ..)| *unit)?
-    };
+    let unit = if is_spreadsheet { "excel" } else { epoch_unit(least, most)? };
     if !named_so(name) {
         return None;
     }
     let spec = ColumnSpec { format: Some(unit.to_owned()), ..ColumnSpec::new(name, FieldType::Timestamp) };
     Some(Candidate { without_offset: is_spreadsheet, ..Candidate::plain(spec) })
+}
+
+/// The unit of numbers with a fraction that may count from the epoch though no name says so, of their least and greatest.
+pub(super) fn maybe_epoch(ranges: &[(i64, i64)]) -> Option<&'static str> {
+    let least = ranges.iter().map(|(least, _)| *least).min()?;
+    let most = ranges.iter().map(|(_, most)| *most).max()?;
+    epoch_unit(least, most)
+}
+
+/// The unit in which numbers are times from 1990 to 2100.
+fn epoch_unit(least: i64, most: i64) -> Option<&'static str> {
+    EPOCHS.iter().find(|(_, low, high)| *low <= least && most < *high).map(|(unit, ..)| *unit)
 }
 
 /// `201801`, `20180131` and `20180131134500`, where the name says that it is a time.
@@ -224,6 +245,7 @@ fn of_formats(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Optio
     let sample = StringArray::from(vec![first]);
     let mut fitting = formats::all()
         .iter()
+        .filter(|(kind, format, _)| *kind != FieldType::Date || named_so(name) || !formats::is_like_code(format))
         .map(|(kind, format, offset)| {
             let plain = *kind == FieldType::Date && format == "%Y-%m-%d";
             // Where a zone is given, abbreviations are those of the zone.
@@ -234,7 +256,16 @@ fn of_formats(name: &str, column: &[&StringArray], csv: &CsvOptions, zone: Optio
         .filter(|(spec, _)| fits(spec, &[&sample], csv) && fits(spec, column, csv));
     let (spec, offset) = fitting.next()?;
 
-    let other = fitting.find(|(other, _)| swapped(&spec, other)).map(|(other, _)| other);
+    let others: Vec<ColumnSpec> = fitting.map(|(other, _)| other).filter(|other| is_reordered(&spec, other)).collect();
+    if let Some(found) = year_first(&spec, &others, column, csv) {
+        let without_offset = spec.kind == FieldType::Timestamp && !offset;
+        let timezone = zone.filter(|_| without_offset);
+        return Some(Candidate {
+            without_offset,
+            ..Candidate { spec: ColumnSpec { timezone, ..found.spec }, ..found }
+        });
+    }
+    let other = others.into_iter().find(|other| swapped(&spec, other));
     let (spec, also) = match other {
         Some(other) if is_american(&other) => (other, spec.format),
         Some(other) if is_american(&spec) => (spec, other.format),
@@ -421,12 +452,50 @@ fn of_first_days(spec: &ColumnSpec, column: &[&StringArray], csv: &CsvOptions) -
         micros.iter().map(|micros| Some(chrono::DateTime::from_timestamp_micros(*micros)?.date_naive())).collect();
     let Some(days) = days else { return false };
     let months: BTreeSet<(i32, u32)> = days.iter().map(|day| (day.year(), day.month())).collect();
-    days.iter().all(|day| day.day() == 1) && months.len() > 2
+    let mut times: BTreeMap<chrono::NaiveDate, BTreeSet<i64>> = BTreeMap::new();
+    for (day, micros) in days.iter().zip(&micros) {
+        times.entry(*day).or_default().insert(*micros);
+    }
+    // Many times a day are steps that go on from day to day.
+    let is_sparse = times.values().all(|times| times.len() <= MOST_OF_A_DAY);
+    days.iter().all(|day| day.day() == 1) && months.len() > 2 && is_sparse
 }
 
 /// Whether a value is worth trying the formats.
 fn is_like_time(value: &str) -> bool {
-    (6..=40).contains(&value.len()) && value.bytes().any(|byte| byte.is_ascii_digit())
+    // The name of a zone may stand behind it, in brackets.
+    let longest = if value.ends_with(']') { 64 } else { 40 };
+    (6..=longest).contains(&value.len()) && value.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// The candidate of times whose year has two digits and may stand first or last, as in `24-01-14`: where these lie closer together.
+/// `None` if the first of `spec` and `others` is not of that kind, or is likelier.
+fn year_first(
+    spec: &ColumnSpec,
+    others: &[ColumnSpec],
+    column: &[&StringArray],
+    csv: &CsvOptions,
+) -> Option<Candidate> {
+    let starts_with_year = |spec: &ColumnSpec| spec.format.as_deref().is_some_and(|format| format.starts_with("%y"));
+    let other = others.iter().find(|other| starts_with_year(other))?;
+    let least = std::iter::once(spec).chain(others).filter(|spec| !starts_with_year(spec));
+    let nearest = least.min_by_key(|spec| spread(spec, column, csv))?;
+    match spread(other, column, csv).cmp(&spread(nearest, column, csv)) {
+        std::cmp::Ordering::Less => Some(Candidate::plain(other.clone())),
+        std::cmp::Ordering::Equal => {
+            Some(Candidate { also: other.format.clone(), ..Candidate::plain(nearest.clone()) })
+        }
+        std::cmp::Ordering::Greater => None,
+    }
+}
+
+/// Whether two formats differ by the order of day, month and year alone.
+fn is_reordered(one: &ColumnSpec, other: &ColumnSpec) -> bool {
+    let unordered = |spec: &ColumnSpec| {
+        let format = spec.format.as_deref().unwrap_or_default();
+        ["%d", "%m", "%y", "%Y"].iter().fold(format.to_owned(), |format, item| format.replace(item, "%"))
+    };
+    one.kind == other.kind && one.format != other.format && unordered(one) == unordered(other)
 }
 
 /// Whether two formats differ by the order of day and month alone.

@@ -11,7 +11,7 @@ use crate::time::zone_names::ZoneName;
 pub enum FormatFault {
     /// An item that is not known, as it is written behind its `%`.
     #[error(
-        "%{0} is not read; use Y y q m b B d e a A H I p M S f 3f 6f 9f .f z Z s F T R, ? where a time may end that is a \
+        "%{0} is not read; use Y y q m b B d e a A H I p M S f 3f 6f 9f .f z -z Z s F T R, ? where a time may end that is a \
          midnight, * for all that follows, or s, ms, us, ns for epoch numbers, or excel for its days"
     )]
     Item(String),
@@ -145,6 +145,8 @@ pub(super) enum Item {
     PointFraction,
     /// An offset from UTC: `+01:00`, `+0100`, `+01` or Z.
     Offset,
+    /// As [`Item::Offset`], whose hour may have one digit: `+1`, `-5:30`.
+    ShortOffset,
     /// As [`Item::Offset`], or nothing at the end of the text.
     MaybeOffset,
     /// An abbreviation of a zone, such as CEST.
@@ -223,6 +225,7 @@ fn add_item(item: &str, items: &mut Vec<Item>) -> Result<(), FormatFault> {
         ".9f" => items.extend([Item::Literal(b'.'), exactly(9)]),
 
         "z" | ":z" => items.push(Item::Offset),
+        "-z" => items.push(Item::ShortOffset),
         "Z" => items.push(Item::ZoneName),
         "s" => items.push(Item::Epoch),
         "?" => items.push(Item::End),
@@ -346,8 +349,9 @@ impl Reading<'_> {
 
             Item::MaybeOffset if self.rest.is_empty() => {}
             Item::Offset | Item::MaybeOffset => {
-                self.offset = Some(WrittenOffset::Seconds(zone_offset(&mut self.rest)?));
+                self.offset = Some(WrittenOffset::Seconds(zone_offset(&mut self.rest, 2)?));
             }
+            Item::ShortOffset => self.offset = Some(WrittenOffset::Seconds(zone_offset(&mut self.rest, 1)?)),
             Item::ZoneName => self.offset = Some(WrittenOffset::Name(ZoneName::take(&mut self.rest)?)),
             Item::Separator => {
                 let (_, after) = self.rest.split_first().filter(|(first, _)| matches!(first, b'T' | b't' | b' '))?;
@@ -436,8 +440,8 @@ fn fraction(rest: &mut &[u8], least: usize, most: usize) -> Option<(u32, bool)> 
     Some((micros, taken.iter().skip(6).any(|digit| *digit != b'0')))
 }
 
-/// Takes an offset from UTC, in seconds east of it.
-fn zone_offset(rest: &mut &[u8]) -> Option<i32> {
+/// Takes an offset from UTC, in seconds east of it, whose hour has at least `least` digits.
+fn zone_offset(rest: &mut &[u8], least: usize) -> Option<i32> {
     let (sign, after) = rest.split_first()?;
     *rest = after;
     let sign = match sign {
@@ -446,7 +450,7 @@ fn zone_offset(rest: &mut &[u8]) -> Option<i32> {
         b'-' => -1,
         _ => return None,
     };
-    let hours = number(rest, 2, 2)?;
+    let hours = number(rest, least, 2)?;
     if let Some(after) = rest.strip_prefix(b":") {
         *rest = after;
     }

@@ -96,6 +96,11 @@ fn parts_of_a_time_are_put_together_however_they_are_written() {
     for (job, text) in files {
         assert_eq!(last(text, job), two_days, "{job}: {}", project.read(&format!("jobs/{job}/job.toml")));
     }
+    let minutes = rows("2024,02,01,00,00,0.5", 95, |at| {
+        let half = at + 1;
+        format!("2024,02,{:02},{:02},{:02},{at}.5", 1 + half / 48, half / 2 % 24, half % 2 * 30)
+    });
+    assert_eq!(last(minutes, "i"), "96 2024-02-01T00:00:00Z 2024-02-02T23:30:00Z");
     let days = rows("Year,Month,Day,T", 48, |at| format!("2024,{:02},{:02},{at}.5", 1 + at / 24, 1 + at % 24));
     assert_eq!(last(days, "h"), "48 2024-01-01T00:00:00Z 2024-02-24T00:00:00Z");
     let told = project.json(&["new", "g", "--from", "g.csv", "--force"]).remove(0);

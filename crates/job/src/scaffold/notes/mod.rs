@@ -1,6 +1,7 @@
 //! Notes on a proposal: what is unusual about the files and their values, and what becomes of it. A sentence or two each,
 //! for the terminal and for comments of the job file.
 
+mod epoch;
 mod times;
 mod values;
 mod wide;

@@ -7,6 +7,7 @@ use crate::scaffold::calendar::clock_name::ClockName;
 use crate::scaffold::draft::Draft;
 use crate::scaffold::facts::{Column, Facts};
 use crate::scaffold::identifier::identifier;
+use crate::scaffold::notes::epoch;
 use crate::scaffold::notes::values::cut;
 use crate::scaffold::time::EventTime;
 
@@ -24,6 +25,7 @@ pub(crate) fn undecided_times(draft: &Draft<'_>) -> Vec<String> {
         notes.extend(periods(facts, time));
     }
     notes.extend(far_clock(facts, time));
+    notes.extend(epoch::other_epoch(draft));
     notes
 }
 

@@ -1,4 +1,4 @@
-//! Times that are counted from another epoch than 1970: .NET ticks and Julian days.
+//! Times that are counted from another epoch than 1970: ticks of .NET and of Windows, and Julian days.
 
 use arrow::array::{Array, AsArray};
 use arrow::compute::{cast, concat};
@@ -9,8 +9,11 @@ use tidetable_source::sample::{Sample, TICKS, named_so};
 use crate::scaffold::facts::{Column, Facts};
 use crate::scaffold::identifier::identifier;
 
-/// Ticks of 100 ns from the year 1 to 1970.
+/// Ticks of 100 ns from the year 1, and from 1601, to 1970.
 const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
+const FILE_TIME_TO_1970: i64 = 116_444_736_000_000_000;
+/// Ticks since 1601, as Windows counts them in a FILETIME, of the years 1990 to 2100.
+const FILE_TIMES: std::ops::Range<i64> = 122_756_256_000_000_000..157_469_184_000_000_000;
 /// Days from the start of the Julian and of the modified Julian count to 1970.
 const JULIAN_TO_1970: f64 = 2_440_587.5;
 const MODIFIED_TO_1970: f64 = 40_587.0;
@@ -49,16 +52,20 @@ impl CountedTime {
     }
 
     fn of_ticks(at: usize, column: &Column) -> Option<Self> {
-        let are_ticks = column.is_whole()
-            && column.whole.iter().flatten().all(|value| TICKS.contains(value))
-            && column.nulls < column.whole.len();
-        let is_named = named_so(&column.name) || column.words().iter().any(|word| word == "ticks");
-        if !are_ticks || !is_named {
+        let counts = [
+            (TICKS, TICKS_TO_1970, "ticks of 100 ns since the year 1"),
+            (FILE_TIMES, FILE_TIME_TO_1970, "ticks of 100 ns since 1601"),
+        ];
+        let is_named =
+            named_so(&column.name) || column.words().iter().any(|word| matches!(word.as_str(), "ticks" | "filetime"));
+        if !is_named || !column.is_whole() || column.nulls == column.whole.len() {
             return None;
         }
-        let micros = column.whole.iter().map(|ticks| ticks.map(|ticks| (ticks - TICKS_TO_1970) / 10)).collect();
-        let sql = format!("to_timestamp_micros(({} - {TICKS_TO_1970}) / 10)", identifier(&column.name));
-        Some(Self { at, sql, micros, why: "ticks of 100 ns since the year 1" })
+        let (_, start, why) =
+            counts.into_iter().find(|(range, ..)| column.whole.iter().flatten().all(|value| range.contains(value)))?;
+        let micros = column.whole.iter().map(|ticks| ticks.map(|ticks| (ticks - start) / 10)).collect();
+        let sql = format!("to_timestamp_micros(({} - {start}) / 10)", identifier(&column.name));
+        Some(Self { at, sql, micros, why })
     }
 
     fn of_days(sample: &Sample, at: usize, column: &Column, start: f64) -> Option<Self> {

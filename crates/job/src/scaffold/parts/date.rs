@@ -1,5 +1,7 @@
 //! Dates whose year, month and day are columns, with the time of day in columns beside them.
 
+use std::ops::Range;
+
 use chrono::NaiveDate;
 use tidetable_layout::time::DAY;
 
@@ -13,7 +15,7 @@ use crate::scaffold::parts::clock::beside_day;
 use crate::scaffold::parts::columns::{add, has_parts, named, named_beside, number, part, whole_at, whole_column};
 
 /// Years that a column without a name may hold.
-const LIKELY_YEARS: std::ops::Range<i64> = 1700..2100;
+const LIKELY_YEARS: Range<i64> = 1700..2100;
 
 /// A time that is put together from its parts.
 #[derive(Debug)]
@@ -195,24 +197,35 @@ impl PartedTime {
         })
     }
 
-    /// The time with the hour in the column without a name at `hour_at`, if there is one.
+    /// The time with the hour in the column without a name at `hour_at`, if there is one, and with the minute and second behind it.
     pub fn with_unnamed_hour(mut self, facts: &Facts, seconds: &str, hour_at: usize) -> Self {
-        let Some((hour, micros)) = unnamed_hour(facts, hour_at, &self.micros) else { return self };
-        self.parts.push(hour_at);
-        self.sql = format!("to_timestamp_seconds({seconds} + 3600 * {})", part(hour));
-        self.micros = micros;
-        self.told.push(format!("{} has no name and is read as the hour of the day.", hour.name));
+        let parts = [("hour of the day", 0..25, 3600), ("minute", 0..60, 60), ("second", 0..60, 1)];
+        let mut seconds = seconds.to_owned();
+        for (at, (what, range, size)) in (hour_at..).zip(parts) {
+            let Some((column, micros)) = unnamed_part(facts, at, &self.micros, &range, size) else { break };
+            seconds.push_str(&format!(" + {size} * {}", part(column)));
+            self.parts.push(at);
+            self.sql = format!("to_timestamp_seconds({seconds})");
+            self.micros = micros;
+            self.told.push(format!("{} has no name and is read as the {what}.", column.name));
+        }
         self
     }
 }
 
-/// The column without a name at `at` if it holds hours of `days`, and the times with them: they go up.
-fn unnamed_hour<'f>(facts: &'f Facts, at: usize, days: &[Option<i64>]) -> Option<(&'f Column, Vec<Option<i64>>)> {
-    let hour = facts.column(at).filter(|column| is_unnamed(&column.name) && column.nulls == 0)?;
-    let are_hours = has_parts(hour, &(0..25)) && hour.month_names.is_none() && hour.distinct > 1;
-    let mut micros = days.to_vec();
-    add(&mut micros, hour, 3600);
-    // Within a day they go up, and some day has more than one.
-    let is_likely = are_hours && micros.is_sorted() && days.windows(2).any(|pair| pair[0] == pair[1]);
-    is_likely.then_some((hour, micros))
+/// The column without a name at `at` if it holds parts of `size` seconds of `times`, in this range, and the times with them.
+fn unnamed_part<'f>(
+    facts: &'f Facts,
+    at: usize,
+    times: &[Option<i64>],
+    range: &Range<i64>,
+    size: i64,
+) -> Option<(&'f Column, Vec<Option<i64>>)> {
+    let column = facts.column(at).filter(|column| is_unnamed(&column.name) && column.nulls == 0)?;
+    let are_parts = has_parts(column, range) && column.month_names.is_none() && column.distinct > 1;
+    let mut micros = times.to_vec();
+    add(&mut micros, column, size);
+    // Within a day or an hour they go up, and some has more than one.
+    let is_likely = are_parts && micros.is_sorted() && times.windows(2).any(|pair| pair[0] == pair[1]);
+    is_likely.then_some((column, micros))
 }

@@ -83,7 +83,10 @@ fn of_fractions(column: &mut ColumnSpec, pass: &Pass, at: usize) -> SampleColumn
     let ranges: Vec<(i64, i64)> = parts.filter_map(|part| Some((min(part)? as i64, max(part)? as i64))).collect();
     match times::of_ranges(&column.name, &ranges) {
         Some(found) => settle(column, found),
-        None => SampleColumn { far: far_of(&pass.batches, at), ..SampleColumn::default() },
+        None => {
+            let (far, maybe_epoch) = (far_of(&pass.batches, at), times::maybe_epoch(&ranges));
+            SampleColumn { far, maybe_epoch, ..SampleColumn::default() }
+        }
     }
 }
 
