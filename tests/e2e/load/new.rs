@@ -7,6 +7,7 @@ mod lists;
 mod loggers;
 mod odd_values;
 mod readings;
+mod refused;
 mod roles;
 mod shapes;
 mod time_forms;

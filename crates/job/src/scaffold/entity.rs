@@ -38,6 +38,8 @@ const GROUPS: &str = "\
     domain game place zone county district line route port airport ort standort stadt land ville pays lieu";
 /// Words in names of folders that hold a span of time.
 const TIMES: &str = "year month day hour minute week date dt ds ymd yyyymmdd jahr monat tag";
+/// Words beside `page` in the names of the pages of an answer.
+const PAGING: &str = "last next previous prev first current total per size count number no limit";
 const COUNTERS: [&str; 13] =
     ["seq", "sequence", "number", "no", "nr", "num", "index", "idx", "row", "line", "offset", "counter", "event"];
 
@@ -401,7 +403,10 @@ pub(crate) fn is_named_key(column: &Column) -> bool {
 /// 0 for entities, 1 for groups, 2 for others.
 fn rank(column: &Column) -> u8 {
     let words = column.words();
-    if are_of(THINGS, &words) {
+    let is_paging = words.iter().any(|word| word == "page") && words.iter().any(|word| is_listed(PAGING, word));
+    if is_paging {
+        2
+    } else if are_of(THINGS, &words) {
         0
     } else if are_of(GROUPS, &words) {
         1

@@ -88,6 +88,11 @@ impl Tally {
         self.values > 0 && (self.moments == self.values || are_numbers && is_named_time(name))
     }
 
+    /// Whether the values are the first of pairs or rows, and all count from the epoch.
+    fn is_first_time(self, name: &str) -> bool {
+        self.values > 0 && self.epochs == self.values && name.ends_with(".0")
+    }
+
     /// Whether the values are measured ones. A text of digits may also be an id, such as a phone number.
     fn is_measure(self, name: &str, with_digits: bool) -> bool {
         let numbers = self.numbers + if with_digits { self.digits } else { 0 };
@@ -123,7 +128,7 @@ impl<'a> Shape<'a> {
         let elements: usize = array.lengths.iter().sum();
 
         let items = || paths.iter().flat_map(|path| self.items(path));
-        let has_time = items().any(|(name, tally)| tally.is_time(name));
+        let has_time = items().any(|(name, tally)| tally.is_time(name) || tally.is_first_time(name));
         let has_measure = items().any(|(name, tally)| tally.is_measure(name, true));
 
         let own = self.own.get(&scope).copied().unwrap_or_default();
@@ -146,6 +151,11 @@ impl<'a> Shape<'a> {
         let (first, second) = (of(0), of(1));
         let has_time = first.values > 0 && first.values == first.moments.max(first.epochs);
         has_time && second.values > 0
+    }
+
+    /// Whether an array has only numbers.
+    pub fn are_numbers(&self, path: &str) -> bool {
+        self.tallies.get(path).is_some_and(|tally| tally.values > 0 && tally.numbers == tally.values)
     }
 
     /// What the elements of an array have.

@@ -6,6 +6,9 @@ use crate::json::lists::{Array, Shape, Tally, is_inside, parents};
 use crate::json::otel;
 use crate::json::scan::{Fault, Kind, Scanner, Value, unescaped};
 
+/// Lists of pairs that go side by side, and places of a list of numbers that are columns: at most so many.
+const MOST_PAIRS: usize = 8;
+const MOST_PLACES: usize = 16;
 /// Lists inside each other that are events.
 const DEEPEST: usize = 4;
 /// Most names that are collected: objects may have keys that are values.
@@ -88,6 +91,15 @@ impl<'a> Names<'a> {
         self.seen.get(name).is_some_and(|seen| lists * 2 > *seen)
     }
 
+    /// The names of the places of an array of numbers that has as many of them in every record; `None` for others.
+    pub fn places(&self, name: &str) -> Option<Vec<String>> {
+        let array = self.arrays.get(name).filter(|array| !array.has_objects && !array.has_arrays_only)?;
+        let count = *array.lengths.first()?;
+        let is_even = array.lengths.iter().all(|length| *length == count) && (2..=MOST_PLACES).contains(&count);
+        let are_numbers = Shape::new(&self.tallies, &self.arrays, &[]).are_numbers(name);
+        (is_even && are_numbers).then(|| (0..count).map(|at| format!("{name}.{at}")).collect())
+    }
+
     /// Whether the elements of this array are objects, which `each` can make events of.
     pub fn is_list_of_objects(&self, name: &str) -> bool {
         self.arrays.get(name).is_some_and(|array| array.has_objects && !array.has_others)
@@ -120,8 +132,11 @@ impl<'a> Names<'a> {
         let mut pairs = arrays
             .iter()
             .filter(|(path, array)| array.has_arrays_only && shape.are_pairs(path) && are_samples(&[path.as_str()]));
-        if let Some((path, _)) = pairs.next() {
-            return vec![String::clone(path)];
+        if let Some((path, first)) = pairs.next() {
+            // Those of one length beside it go with it, such as prices and volumes of the same times.
+            let beside = pairs.filter(|(other, array)| parent(other) == parent(path) && array.lengths == first.lengths);
+            let beside = beside.map(|(other, _)| String::clone(other)).take(MOST_PAIRS - 1);
+            return std::iter::once(String::clone(path)).chain(beside).collect();
         }
 
         let mut side_by_side: BTreeMap<(Option<&str>, &[usize]), Vec<&str>> = BTreeMap::new();

@@ -5,6 +5,7 @@ use arrow::array::{AsArray, RecordBatch, StringArray};
 use crate::sample::candidate::Candidate;
 use crate::sample::numbers::codes::Codes;
 use crate::sample::numbers::missing::FarNumbers;
+use crate::sample::numbers::unit::TextNumbers;
 use crate::sample::words::KeptMarker;
 use crate::spec::ColumnSpec;
 
@@ -29,8 +30,8 @@ pub struct SampleColumn {
     pub rewritten: Option<String>,
     /// Why its numbers are names, so that the column stays text.
     pub codes: Option<Codes>,
-    /// Of text that is numbers with a unit: the unit.
-    pub unit: Option<String>,
+    /// Of text that is numbers with a unit, or with another sign than a minus before them: how these are written.
+    pub text_numbers: Option<TextNumbers>,
     /// The first value whose comma or point could be the other separator too.
     pub ambiguous_separator: Option<String>,
     /// The first number with a decimal comma, where commas separate the columns too.

@@ -21,6 +21,16 @@ pub enum SampleError {
     /// No delimiter that is tried separates columns.
     #[error("{path}: the first line has one column only; separate columns by a comma, semicolon, tab or `|`")]
     OneColumn { path: String },
+    /// Values without times, below the time of the first and their rate.
+    #[error(
+        "{path}: the first line is a time, the second a rate, and each other a value; write the time of each before it first: \
+         {command}"
+    )]
+    StartAndRate {
+        path: String,
+        /// A command that writes a file with times.
+        command: String,
+    },
     /// Runs of blanks separate columns.
     #[error("{path}: runs of blanks separate the columns, which {rule}; separate them by commas first: {command}")]
     Blanks {
@@ -53,32 +63,45 @@ pub enum SampleError {
         encoding: &'static str,
     },
     /// Lines of another kind before the header.
-    #[error("{path}: the header is on line {line}{what}; give a file that begins with it: {command}")]
+    #[error("{path}: the {start} on line {line}{what}; give a file that begins with it: {command}")]
     Preamble {
         path: String,
         line: u64,
+        /// What is on that line, with its verb.
+        start: &'static str,
         /// What kind of file it is, if that is known.
         what: &'static str,
         /// A command that writes a file without these lines.
         command: String,
     },
     /// Rows with more values than the header has names.
-    #[error(
-        "{path}: the header has {names} names, and line {line} has {values} values; {}",
-        if *delimiter == b',' {
-            "are commas decimal marks? Write points, or separate the columns by semicolons"
-        } else {
-            "name all columns in the header"
-        }
-    )]
-    MoreValues { path: String, names: usize, values: usize, line: u64, delimiter: u8 },
+    #[error("{path}: the header has {names} names, and line {line} has {values} values; {hint}")]
+    MoreValues {
+        path: String,
+        names: usize,
+        values: usize,
+        line: u64,
+        /// Why that may be, and what to do.
+        hint: String,
+    },
     /// Rows that do not fit the header.
-    #[error("{path}, {first}; so it is with {odd} of {rows} rows: correct the file first")]
+    #[error("{path}, {first}; so it is with {odd} of {rows} rows: {way}")]
     Odd {
         path: String,
         /// The first of the rejected rows.
         first: Box<Rejected>,
         odd: u64,
         rows: u64,
+        /// What to do with the file.
+        way: String,
+    },
+    /// One object of JSON that holds all rows, not in a list.
+    #[error("{path}: {what}; make an object a line of it first: {command}")]
+    Keyed {
+        path: String,
+        /// Where the rows are.
+        what: String,
+        /// A command that writes lines of JSON.
+        command: String,
     },
 }

@@ -56,6 +56,8 @@ pub(super) struct Declared {
     pub doubled: Vec<String>,
     /// Whether the first line is a row, as the others begin like it.
     pub is_row: bool,
+    /// Whether the names are those of two lines, one of which names groups of columns.
+    pub is_joined: bool,
     /// Lines before the header; `None` if they differ among files.
     pub before: Option<u64>,
     /// Columns whose type no job file has, by name.
@@ -74,8 +76,9 @@ impl Declared {
     /// The declaration of a file without notes on its encoding, its path and its names.
     pub fn new(spec: SourceSpec, left_out: Vec<String>) -> Self {
         let [path_columns, unnamed, doubled] = [Vec::new(), Vec::new(), Vec::new()];
-        let (encoding, before, is_row, unusual) = ("latin1", None, false, Vec::new());
-        Self { spec, left_out, encoding, path_columns, unnamed, doubled, before, is_row, unusual }
+        let (encoding, before, unusual) = ("latin1", None, Vec::new());
+        let (is_row, is_joined) = (false, false);
+        Self { spec, left_out, encoding, path_columns, unnamed, doubled, before, is_row, is_joined, unusual }
     }
 
     /// The declaration of a file that has columns with their types.
@@ -230,10 +233,30 @@ fn common(one: FieldType, other: FieldType) -> FieldType {
 
 /// How a file is not like the first of the others.
 fn unlikeness(first: &Declared, other: &Declared) -> String {
+    let (csv, other_csv) = (&first.spec.csv, &other.spec.csv);
+    if first.spec.format != other.spec.format {
+        return format!("it has the columns {}", names(&other.spec));
+    }
+    if csv.delimiter != other_csv.delimiter {
+        return format!(
+            "its columns are separated by {}, those of the others by {}: read it by a source of its own",
+            separator(other_csv.delimiter),
+            separator(csv.delimiter)
+        );
+    }
+    if csv.skip != other_csv.skip && first.spec.columns == other.spec.columns {
+        let lines = |skip: u64| format!("{skip} {}", if skip == 1 { "line" } else { "lines" });
+        return format!(
+            "it has {} before its rows, which are left out, and the others have {}: read it by a source of its own",
+            lines(other_csv.skip),
+            lines(csv.skip)
+        );
+    }
+
     let shares = |name: &str| first.spec.columns.iter().any(|column| column.name == name);
     let mut columns = other.spec.columns.iter().map(|column| column.name.as_str());
     let has_values = columns.clone().any(is_like_value) && !columns.any(shares);
-    match has_values && first.spec.csv.header {
+    match has_values && csv.header {
         true => format!(
             "it has no header, and begins with the values {}. Put the names of the columns before them, or read it by a source \
              of its own with `csv.header = false`",
@@ -241,6 +264,11 @@ fn unlikeness(first: &Declared, other: &Declared) -> String {
         ),
         false => format!("it has the columns {}", names(&other.spec)),
     }
+}
+
+/// A delimiter as a message has it.
+fn separator(delimiter: u8) -> String {
+    if delimiter == b'\t' { "tabs".to_owned() } else { format!("`{}`", char::from(delimiter)) }
 }
 
 /// The names of the columns of a file.

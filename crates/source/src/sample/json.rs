@@ -7,12 +7,26 @@ use memchr::memrchr;
 use crate::decompress::Decoded;
 use crate::error::SourceError;
 use crate::format::{BYTE_ORDER_MARK, Foreign};
-use crate::json::{Names, Wanted, is_otel, likely_lists};
+use crate::json::{Keyed, Names, Wanted, is_otel, likely_lists};
 use crate::sample::error::SampleError;
 use crate::spec::{Preset, SchemaMode, SourceSpec};
 
 /// Bytes of a text that are looked at for names.
 const HEAD_BYTES: usize = 1 << 20;
+/// Most bytes of a record in which rows are looked for.
+const LARGEST_RECORD: usize = 32 << 20;
+
+/// The error for a file with one record: where its rows are, if they are members of it.
+pub(super) fn one_record(path: &str, from: Box<dyn Read + Send>) -> Result<SampleError, SampleError> {
+    let mut bytes = Vec::new();
+    Decoded::new(path.to_owned(), from)?.append(&mut bytes, LARGEST_RECORD)?;
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+    let path = path.to_owned();
+    Ok(match Keyed::rows(text) {
+        Some(found) => SampleError::Keyed { command: found.command(&path), what: found.what, path },
+        None => SampleError::OneRow { path },
+    })
+}
 
 /// What the first records of a text have.
 pub(super) struct JsonHead {
@@ -40,10 +54,24 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>, spec: SourceSpec) -> 
     // A data point of OpenTelemetry is an event, whatever lists it has.
     let each = if preset.is_some() { Vec::new() } else { likely_lists(text) };
 
+    if preset.is_none()
+        && let Some(apart) = Keyed::series(text)
+    {
+        return Err(SampleError::Keyed { path: path.to_owned(), command: apart.command(path), what: apart.what });
+    }
+
     let found = Names::new(Wanted::All, &each).read(text, preset.is_some());
-    let (lists, names): (Vec<_>, Vec<_>) =
-        found.found.iter().cloned().partition(|name| found.is_mostly_list(name) && !each.contains(name));
-    let is_even = names.iter().all(|name| found.is_everywhere(name));
+    let is_list = |name: &String| found.is_mostly_list(name) && !each.contains(name);
+    let is_even =
+        found.found.iter().all(|name| is_list(name) && found.places(name).is_none() || found.is_everywhere(name));
+    let (mut lists, mut names) = (Vec::new(), Vec::with_capacity(found.found.len()));
+    for name in &found.found {
+        match found.places(name) {
+            _ if !is_list(name) => names.push(name.clone()),
+            Some(places) if preset.is_none() => names.extend(places),
+            _ => lists.push(name.clone()),
+        }
+    }
     let mode = if is_even { SchemaMode::Freeze } else { SchemaMode::Evolve };
     let mut left_out = Vec::with_capacity(lists.len());
     for name in lists {

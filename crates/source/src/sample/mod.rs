@@ -14,6 +14,7 @@ mod kinds;
 mod numbers;
 mod odd;
 mod pass;
+mod refusal;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -35,7 +36,6 @@ use crate::decompress::PlainContent;
 use crate::error::SourceError;
 use crate::format::Format;
 use crate::plan::path_values;
-use crate::reject::RejectReason;
 use crate::spec::{ColumnSpec, CsvOptions, SourceSpec, Thousands};
 use crate::storage::{InputFile, Storage};
 use crate::value::blanks::trimmed_text;
@@ -46,6 +46,7 @@ pub use error::SampleError;
 pub use files::{SampledFiles, UnlikeFile};
 pub use numbers::codes::Codes;
 pub use numbers::missing::{FarNumber, FarNumbers};
+pub use numbers::unit::{SignForm, TextNumbers};
 pub use times::{TICKS, named_so};
 pub use typed::dump::DumpSample;
 pub use words::KeptMarker;
@@ -74,6 +75,8 @@ pub struct Sample {
     pub unnamed: Vec<String>,
     /// Declared columns whose name in the file is that of an earlier one: `v_2` is the second `v`.
     pub doubled: Vec<String>,
+    /// Whether the names are those of two lines, one of which names groups of columns.
+    pub is_joined: bool,
     /// The sampled rows that are accepted, in the declared types.
     pub batches: Vec<RecordBatch>,
     /// How many of the sampled rows will be rejected.
@@ -112,8 +115,9 @@ impl Storage {
     /// As [`Self::sample_files`], of CSV with a header or without one. A header that holds values is none.
     fn sample_below(&self, header: bool, inputs: &[InputFile], zone: Option<Tz>) -> Result<Sample, SampleError> {
         let Kin { declared, read, mut files } = self.kin(header, inputs, zone)?;
-        let Declared { mut spec, mut left_out, encoding, path_columns, mut unnamed, doubled, before, is_row, unusual } =
-            declared;
+        let Declared { mut spec, mut left_out, encoding, path_columns, mut unnamed, .. } = declared;
+        let (doubled, before, is_row, is_joined, unusual) =
+            (declared.doubled, declared.before, declared.is_row, declared.is_joined, declared.unusual);
         let path = spec.files.first().cloned().unwrap_or_default();
         let is_text = spec.format.is_none_or(Format::is_text);
         let has_header = spec.format.is_none_or(|format| format == Format::Csv) && spec.csv.header;
@@ -126,7 +130,14 @@ impl Storage {
             left_out.push(format!("{column} (bytes that are not UTF-8)"));
             written = self.pass(&spec, &read)?;
         }
-        enough(&path, &written, encoding)?;
+        if let Err(error) = refusal::enough(&spec, &written, encoding, read.len()) {
+            return Err(match (error, read.as_slice()) {
+                (SampleError::OneRow { path }, [only]) if only.format == Format::Json => {
+                    json::one_record(&path, self.raw(only)?)?
+                }
+                (error, _) => error,
+            });
+        }
         // Without a header, columns are matched by their place: all are declared.
         let idle = match has_header {
             true => head::unnamed::take_idle(&mut unnamed, &mut spec, &written.batches),
@@ -143,6 +154,7 @@ impl Storage {
             true => refine_text(&mut spec, &written, zone),
             false => typed::refine(&mut spec, &written, zone),
         };
+        refusal::columns_fit(&spec, &written, &columns, read.len())?;
         for (column, found) in spec.columns.iter().zip(&mut columns) {
             let read = unusual.iter().find(|(name, _)| *name == column.name);
             found.unusual = read.map(|(_, read)| read.clone());
@@ -159,7 +171,7 @@ impl Storage {
             return self.sample_below(false, inputs, zone);
         }
         let mut kinds = spec.columns.iter().zip(&columns);
-        let are_texts = kinds.all(|(column, found)| column.kind == FieldType::Text && found.unit.is_none());
+        let are_texts = kinds.all(|(column, found)| column.kind == FieldType::Text && found.text_numbers.is_none());
         if is_text && !spec.csv.header && are_texts && !unnamed.is_empty() {
             return Err(SampleError::Log { path });
         }
@@ -188,6 +200,7 @@ impl Storage {
             left_out,
             unnamed,
             doubled,
+            is_joined,
             batches,
             rejected,
             more_lines,
@@ -302,8 +315,8 @@ impl Storage {
         let doubled = name_again(&mut names);
         spec.columns = text_columns(names);
         let declared = Declared::new(spec, Vec::new());
-        let (encoding, is_row, before) = (head.encoding, head.is_row, head.before);
-        Ok(Declared { encoding, unnamed, doubled, before, is_row, ..declared })
+        let (encoding, is_row, is_joined, before) = (head.encoding, head.is_row, head.is_joined, head.before);
+        Ok(Declared { encoding, unnamed, doubled, before, is_row, is_joined, ..declared })
     }
 }
 
@@ -338,28 +351,6 @@ fn take_comments_as_rows(csv: &mut CsvOptions, pass: &Pass, before: Option<u64>)
     let Some(lines) = before.filter(|_| pass.notes.comment_rows.count > 0) else { return false };
     (csv.comment, csv.skip) = (None, lines);
     true
-}
-
-/// Checks that the sample suffices. `encoding` is what the file has if it is not UTF-8.
-fn enough(path: &str, pass: &Pass, encoding: &'static str) -> Result<(), SampleError> {
-    let path = path.to_owned();
-    if pass.rows == 0 {
-        return Err(SampleError::Empty { path });
-    }
-
-    if let Some(first) = &pass.first {
-        if first.reason == RejectReason::InvalidUtf8 {
-            return Err(SampleError::NotUtf8 { path, line: first.line, encoding });
-        }
-        if pass.rejected > odd::tolerated(pass.rows) {
-            let first = Box::new(first.clone());
-            return Err(SampleError::Odd { path, first, odd: pass.rejected, rows: pass.rows });
-        }
-    }
-    if pass.rows - pass.rejected < 2 {
-        return Err(SampleError::OneRow { path });
-    }
-    Ok(())
 }
 
 /// Infers the types of CSV columns that were read as text.
@@ -402,7 +393,8 @@ fn findings(
 ) -> SampleColumn {
     let Inferred { found, odd, words, nearly, stray, notation, flagged, listed, count } = inferred;
     let mut there = candidate::values(values).filter(|value| !value.is_empty());
-    let unit = if found.spec.kind == FieldType::Text { numbers::unit::unit_of(there.clone()) } else { None };
+    let is_text = found.spec.kind == FieldType::Text;
+    let text_numbers = if is_text { numbers::unit::text_numbers(there.clone()) } else { None };
     let is_number =
         !matches!(found.spec.kind, FieldType::Text | FieldType::Bool | FieldType::Timestamp | FieldType::Date);
     let notation::Found { notation, also } = notation;
@@ -424,7 +416,7 @@ fn findings(
     let midnights = midnights(&found, values, pass);
 
     SampleColumn {
-        unit,
+        text_numbers,
         odd: odd_values(&odd, values, pass),
         stray: odd_values(&stray, values, pass),
         words: words.map(|words| null_words(&words, count)),

@@ -19,6 +19,48 @@ const SAMPLE_ROWS: u64 = 1_000_000;
 /// Passes that add columns: each adds many, unless keys are values.
 const PASSES: usize = 8;
 
+/// Lines of the beginning of a file, and those among them that are rejected if its header is another line.
+const FIRST_LINES: u64 = 20;
+const TOP_LINES: u64 = 3;
+
+/// Which rows of a pass are rejected.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct OddRows {
+    /// The line of the first, from 1.
+    pub first: u64,
+    /// The line of the last row that is accepted.
+    pub last_accepted: u64,
+    /// How many rows are rejected on the first lines, and whether one is at the very top.
+    pub early: u64,
+    pub is_at_top: bool,
+    /// Whether all of them have other numbers of fields than they should.
+    pub are_counts: bool,
+    /// The number of fields that a row should have, the least that one of them has, and the most.
+    pub expected: usize,
+    pub least: usize,
+    pub most: usize,
+}
+
+impl OddRows {
+    /// Adds those of a later part of the file.
+    fn add(&mut self, rejected: &[Rejected]) {
+        for row in rejected {
+            self.early += u64::from(row.line <= FIRST_LINES);
+            self.is_at_top |= row.line <= TOP_LINES;
+            let is_first = self.first == 0;
+            if is_first {
+                (self.first, self.are_counts, self.least) = (row.line, true, usize::MAX);
+            }
+            match row.reason {
+                RejectReason::ColumnCount { expected, found } => {
+                    (self.expected, self.least, self.most) = (expected, self.least.min(found), self.most.max(found));
+                }
+                _ => self.are_counts = false,
+            }
+        }
+    }
+}
+
 /// The result of one pass over the files.
 #[derive(Default)]
 pub(super) struct Pass {
@@ -30,6 +72,7 @@ pub(super) struct Pass {
     pub(super) more_lines: u64,
     pub(super) repeated: u64,
     pub(super) first: Option<Rejected>,
+    pub(super) odd: OddRows,
     pub(super) notes: TextNotes,
     pub(super) whole: bool,
     /// Undeclared columns of headers inside the files, and of JSON keys behind the first records.
@@ -98,6 +141,10 @@ impl Storage {
                 }
             }
             pass.notes.add(&parsed.notes);
+            if let Some(last) = parsed.batch.num_rows().checked_sub(1) {
+                pass.odd.last_accepted = parsed.origin.line(last);
+            }
+            pass.odd.add(&parsed.rejected);
 
             // An encoding error is reported before other rejects.
             let worst = parsed.rejected.iter().find(|row| row.reason == RejectReason::InvalidUtf8);

@@ -75,6 +75,11 @@ pub fn named_so(name: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word)) || parts.any(|part| NAMES.contains(&part))
 }
 
+/// Whether a number is seconds since 1970, of the years 1990 to 2100.
+pub(super) fn are_likely_seconds(number: f64) -> bool {
+    (EPOCHS[0].1 as f64..EPOCHS[0].2 as f64).contains(&number)
+}
+
 /// Integers that count from the epoch; `ranges` are the least and greatest of parts of them.
 pub(super) fn of_integers(name: &str, ranges: &[(i64, i64)]) -> Option<Candidate> {
     let least = ranges.iter().map(|(least, _)| *least).min()?;

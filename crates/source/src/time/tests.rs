@@ -28,6 +28,20 @@ fn instant(text: &str) -> Result<i64, TimeFault> {
 }
 
 #[test]
+fn hours_of_offsets_may_have_one_digit() {
+    let read = |format: &str, text: &str| micros(Some(format), None, text);
+    for (text, wanted) in [
+        ("2024-01-14 22:00 GMT+1", "2024-01-14T22:00:00+01:00"),
+        ("2024-01-14 22:00 GMT-5:30", "2024-01-14T22:00:00-05:30"),
+        ("2024-01-14 22:00 GMT+0100", "2024-01-14T22:00:00+01:00"),
+        ("2024-01-14 22:00 GMTZ", "2024-01-14T22:00:00Z"),
+    ] {
+        assert_eq!(read("%Y-%m-%d %H:%M GMT%-z", text), instant(wanted), "{text}");
+    }
+    assert_eq!(read("%Y-%m-%d %H:%M GMT%z", "2024-01-14 22:00 GMT+1"), Err(TimeFault::Form));
+}
+
+#[test]
 fn rfc_3339() {
     for text in [
         "2017-07-26T00:15:00Z",

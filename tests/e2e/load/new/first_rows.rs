@@ -54,6 +54,49 @@ fn rows_of_another_length_are_no_preamble() {
     let (said, _) = proposed(&project, "again", "again.csv", &[]);
     assert_eq!(answer(&project, "SELECT count(*) AS a, count(rh) AS b FROM AGAIN"), "23 20", "{said}");
 
+    // Lines of as many fields may stand before the header.
+    let text = format!(
+        "Glucose Data,01-02-2024 10:00 UTC,Jane Doe\n{}",
+        rows("Device,Time,mmol/L", 20, |at| format!("Libre,14-01-2024 00:{at:02},7.{at}"))
+    );
+    project.write("libre.csv", text);
+    let (said, _) = proposed(&project, "libre", "libre.csv", &[]);
+    assert_eq!(answer(&project, "SELECT count(\"mmol/L\") AS n FROM LIBRE"), "20", "{said}");
+    assert!(notes(&said).contains("The line before the header is left out"), "{said}");
+    let before = [
+        ("davis", "\"My Station\",,\n\"Timezone: Europe/Vienna\",,\n", "Date & Time,Temp - C,Wind"),
+        ("site", "Station,1234,\nLatitude,48.1,\nElevation,520,m\n", "Time,Temp - C,Wind"),
+        ("scope", "Model,MDO\nRecord Length,500,,\nVertical Units,V,V,\n", "TIME,Temp - C,CH2,"),
+    ];
+    for (job, lines, header) in before {
+        let text = rows(&format!("{lines}{header}"), 20, |at| match job {
+            "davis" => format!("\"1/14/24 12:{at:02} AM\",\"{at}.5\",\"NE\""),
+            "site" => format!("2024-01-14 00:{at:02},{at}.5,2.25"),
+            _ => format!("-{at}.5e-03,{at}.5,0.25,"),
+        });
+        project.write(&format!("{job}.csv"), text);
+        let (said, _) = proposed(&project, job, &format!("{job}.csv"), &[]);
+        let query = format!("SELECT count(\"Temp - C\") AS n FROM {}", job.to_uppercase());
+        assert_eq!(answer(&project, &query), "20", "{said}");
+    }
+
+    // Keys and values above rows without a header.
+    let pairs = "file,timestamp,2024-02-01T10:00\nstation,id,39001\nstation,name,Thames\ndata,units,m3/s\ndata,first,2023-01-01";
+    project.write("pairs.csv", rows(pairs, 20, |at| format!("2023-01-{:02},{at}.4,E", at + 1)));
+    let (said, _) = proposed(&project, "pairs", "pairs.csv", &[]);
+    assert_eq!(answer(&project, "SELECT count(*) AS n FROM PAIRS"), "20", "{said}");
+    assert!(notes(&said).contains("Line 6 holds values"), "{said}");
+    assert!(notes(&said).contains("The 5 lines before the rows are left out"), "{said}");
+
+    // Names of groups of columns above the names.
+    let inverters = "Time,INV1,,INV2,\n,Power(kW),Energy(kWh),Power(kW),Energy(kWh)";
+    project.write("inv.csv", rows(inverters, 20, |at| format!("2024-01-14 00:{at:02},{at}.5,2.25,--,4.5")));
+    let (said, record) = proposed(&project, "inv", "inv.csv", &[]);
+    assert_eq!(record["rows_rejected"], 0, "{said}");
+    let query = "SELECT count(\"INV1 Power(kW)\") AS a, count(\"INV2 Energy(kWh)\") AS b FROM INV";
+    assert_eq!(answer(&project, query), "20 20", "{said}");
+    assert!(notes(&said).contains("The names of the columns stand in two lines"), "{said}");
+
     // What has the form of no row is a preamble.
     project.write("report.csv", format!("Made,2024-01-13 12:00\n{}", rows("time,temp,rh", 20, row)));
     let (said, _) = proposed(&project, "report", "report.csv", &[]);
@@ -121,9 +164,16 @@ fn marks_of_numbers_are_those_of_the_file() {
 fn names_in_a_comment_are_those_of_the_columns() {
     let project = Project::empty();
     let zeek = "#fields\tts\tuid\tbytes\n#types\ttime\tstring\tcount";
+    let iis = "#Software: IIS\n#Fields: date time s-ip status";
     let knmi = "# BRON: KNMI\n# STN,YYYYMMDD,   HH,    T\n#";
     let files = [
         ("zeek", rows(zeek, 20, |at| format!("{}.25\tC{at}\t{}", 1_705_269_600 + at, at * 7)), "ts"),
+        ("iis", rows(iis, 20, |at| format!("2024-01-01 00:00:{at:02} 10.0.0.1 200")), "date"),
+        (
+            "cloud",
+            rows("#Version: 1.0\n#Fields: date time sc-bytes", 20, |at| format!("2024-01-01\t00:00:{at:02}\t{at}")),
+            "date",
+        ),
         ("knmi", rows(knmi, 20, |at| format!("  260,20240114,{:5},  -1{at}", at + 1)), "\"T\""),
     ];
     for (job, text, name) in files {

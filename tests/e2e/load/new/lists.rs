@@ -86,3 +86,28 @@ fn an_answer_of_query_range_is_read() {
     let query = r#"SELECT count(*) AS a, sum("data.result.values.1") AS b, max("data.result.values.0") AS c FROM A"#;
     assert_eq!(answer(&project, query), "120 3600.0 2024-01-01T00:59:00Z", "{said}");
 }
+
+#[test]
+fn lists_of_pairs_and_of_axes_are_read() {
+    let project = Project::empty();
+    let pairs = |unit: u64, last: &str| {
+        let pairs: Vec<String> =
+            (0..30).map(|at| format!("[{},{at}.5{last}]", 1_704_067_200 * unit + at * 60 * unit)).collect();
+        format!("[{}]", pairs.join(","))
+    };
+    project.write("a.json", format!(r#"{{"error":[],"result":{{"XXBTZUSD":{},"last":1704067320}}}}"#, pairs(1, ",7")));
+    let (said, _) = proposed(&project, "a", "a.json", &[]);
+    assert_eq!(answer(&project, "SELECT count(\"result.XXBTZUSD.2\") AS n FROM A"), "30", "{said}");
+
+    let (prices, volumes) = (pairs(1000, ""), pairs(1000, ""));
+    project.write("b.json", format!(r#"{{"prices":{prices},"total_volumes":{volumes}}}"#));
+    let (said, _) = proposed(&project, "b", "b.json", &[]);
+    let query = "SELECT count(\"prices.1\") AS a, count(\"total_volumes.1\") AS b FROM B";
+    assert_eq!(answer(&project, query), "30 30", "{said}");
+
+    let line = |at: usize| format!(r#"{{"ts":"{}","acc":[0.5,{at}.5,9.8],"tags":["a","b"]}}"#, clock(at));
+    project.write("c.jsonl", lines(30, line));
+    let (said, _) = proposed(&project, "c", "c.jsonl", &[]);
+    assert_eq!(answer(&project, "SELECT count(\"acc.0\") AS a, max(\"acc.1\") AS b FROM C"), "30 29.5", "{said}");
+    assert!(notes(&said).contains("Not read: tags (List)."), "{said}");
+}

@@ -1,6 +1,11 @@
 //! `tidetable new` on times as programs and countries write them: a row for each form.
 
-use super::readings::{answer, notes, rows, times};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Decimal256Array, Float64Array, StringArray};
+use arrow::datatypes::i256;
+
+use super::readings::{answer, notes, parquet, proposed, rows, times};
 use crate::harness::Project;
 
 /// What writes a form, and the time in it by its hour, from 22 on, and minute.
@@ -98,4 +103,50 @@ fn epochs_with_a_fraction_and_of_other_counts() {
     let knmi = rows("STN,YYYYMMDD,HH,T", 48, |at| format!("260,202401{:02},{},{at}", 14 + at / 24, at % 24 + 1));
     let (said, found) = times(&project, "g", "ts", knmi);
     assert_eq!(found, "48 2024-01-14T01:00:00Z 2024-01-16T00:00:00Z", "{said}");
+}
+
+#[test]
+fn numbers_in_text_are_told_with_their_way() {
+    let project = Project::empty();
+    let text = rows("time;usd;credit;loss;power", 20, |at| {
+        let minus = at % 3 == 1;
+        format!(
+            "2024-01-14 22:{at:02};$1,{:03}.50;{};{};{at},5 kWh",
+            at * 7,
+            if minus { format!("{at}.5-") } else { format!("{at}.5") },
+            if minus { format!("({at}.5)") } else { format!("{at}.5") }
+        )
+    });
+    project.write("a.csv", text);
+    let (said, _) = proposed(&project, "a", "a.csv", &[]);
+    for (name, what, sum) in [
+        ("usd", "numbers with '$'", "21340.0"),
+        ("credit", "numbers such as '1.5-'", "53.0"),
+        ("loss", "numbers such as '(1.5)'", "53.0"),
+        ("power", "numbers with 'kWh'", "200.0"),
+    ] {
+        let told = notes(&said);
+        let note =
+            told.lines().find(|note| note.starts_with(&format!("{name}: {what}"))).unwrap_or_else(|| panic!("{told}"));
+        let sql = note.rsplit_once("of them: ").unwrap().1.trim_end_matches('.');
+        assert_eq!(answer(&project, &format!("SELECT sum({sql}) AS s FROM A")), sum, "{note}");
+    }
+
+    let zeit: Vec<String> = (0..20).map(|at| format!("14.01.2024 22:{at:02}")).collect();
+    let v: Vec<String> = (0..20).map(|at| format!("{at},5")).collect();
+    let w = Float64Array::from_iter_values((0..20).map(f64::from));
+    let long = Decimal256Array::from_iter_values((0..20).map(i256::from_i128)).with_precision_and_scale(50, 4).unwrap();
+    parquet(
+        &project,
+        "b.parquet",
+        vec![
+            ("zeit", Arc::new(StringArray::from(zeit)) as ArrayRef),
+            ("v", Arc::new(StringArray::from(v))),
+            ("w", Arc::new(w)),
+            ("long", Arc::new(long)),
+        ],
+    );
+    let (said, _) = proposed(&project, "b", "b.parquet", &[]);
+    assert!(notes(&said).contains("v: numbers such as '0,5', read as text; `derive` makes numbers of them"), "{said}");
+    assert!(notes(&said).contains("long: decimal(50,4), read as float64, which keeps 15 to 17 digits"), "{said}");
 }

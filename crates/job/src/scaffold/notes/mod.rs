@@ -17,11 +17,10 @@ use crate::scaffold::draft::Draft;
 use crate::scaffold::entity::{Replaced, RowKey, RowPair, differing, is_named_key, keyless};
 use crate::scaffold::facts::{Column, Facts};
 use crate::scaffold::header_zone::{self, HeaderZone};
-use crate::scaffold::identifier::identifier;
 use crate::scaffold::notes::times::undecided_times;
 use crate::scaffold::time::repeated_local;
 use crate::several;
-use values::{cut, value_notes};
+use values::{cut, text_number_note, value_notes};
 
 /// Most files that notes name as unlike the others.
 const UNLIKE: usize = 5;
@@ -150,6 +149,7 @@ fn file_notes(draft: &Draft<'_>) -> Vec<String> {
         let names = found.sampled.first().zip(found.sampled.last()).map(|(first, last)| format!("{first} to {last}"));
         let kin = files.len() - found.unlike.len().min(files.len());
         notes.push(match read == kin {
+            true if kin == 1 => format!("1 of {} files is read.", files.len()),
             true => format!("{kin} files are of one kind; this is made from all of them."),
             false => format!("{kin} files match; this is made from {read} of them, {}.", names.unwrap_or_default()),
         });
@@ -346,26 +346,36 @@ fn header_notes(sample: &Sample) -> Vec<String> {
              by their place."
                 .to_owned(),
         );
+    } else if is_by_place && sample.is_joined {
+        notes.push(
+            "The names of the columns stand in two lines, one of which names groups, so both are left out (`csv.skip`), and \
+             columns are read by their place."
+                .to_owned(),
+        );
     } else if is_by_place && sample.unnamed.is_empty() {
         notes.push(
             "The header has more fields than the rows, so it is left out (`csv.skip`), and columns are read by their place."
                 .to_owned(),
         );
     } else if is_by_place {
-        notes.push(
-            "The first line holds values, so the files have no header, and columns are called by their place \
-             (`csv.header`): rename them here, in this order."
-                .to_owned(),
-        );
+        let first = match sample.spec.csv.skip {
+            0 => "The first line".to_owned(),
+            skipped => format!("Line {}", skipped + 1),
+        };
+        notes.push(format!(
+            "{first} holds values, so the files have no header, and columns are called by their place (`csv.header`): rename \
+             them here, in this order."
+        ));
     } else if !sample.unnamed.is_empty() {
         notes.push(format!("Without a name in the file, and called by its place: {}.", sample.unnamed.join(", ")));
     }
 
+    let table = if sample.spec.csv.header { "header" } else { "rows" };
     match sample.spec.csv.skip {
         0 => {}
-        1 => notes.push("The line before the header is left out (`csv.skip`): each file needs one there.".to_owned()),
+        1 => notes.push(format!("The line before the {table} is left out (`csv.skip`): each file needs one there.")),
         lines => notes.push(format!(
-            "The {lines} lines before the header are left out (`csv.skip`): each file needs as many there."
+            "The {lines} lines before the {table} are left out (`csv.skip`): each file needs as many there."
         )),
     }
     notes
@@ -420,14 +430,7 @@ fn column_notes(found: &SampleColumn, column: &ColumnSpec, commas_separate: bool
     if let Some(UnusualType { words, read_as, .. }) = &found.unusual {
         notes.push(format!("{name}: {words}, read as {read_as}."));
     }
-    // What begins with a sign is of a code, such as 01-AB.
-    if let Some(unit) = found.unit.as_ref().filter(|unit| !unit.starts_with(['-', '_', '/', '.', ':'])) {
-        let (quoted, unit) = (identifier(name), unit.replace('\'', "''"));
-        notes.push(format!(
-            "{name}: numbers with '{unit}', read as text; `derive` makes numbers of them: \
-             cast(replace({quoted}, '{unit}', '') as double)."
-        ));
-    }
+    notes.extend(text_number_note(found, column));
     if let Some(value) = &found.rewritten {
         notes.push(format!(
             "{name}: numbers such as '{}' are stored in plain form; declare it text to keep them.",

@@ -1,12 +1,47 @@
 //! Notes on values of a column that can be read in two ways: numbers, null markers, days alone.
 
 use tidetable_source::ColumnSpec;
-use tidetable_source::sample::{FarNumber, SampleColumn};
+use tidetable_source::sample::{FarNumber, SampleColumn, SignForm, TextNumbers};
+
+use crate::scaffold::identifier::identifier;
 
 /// Most numbers that a note names.
 const SHOWN: usize = 3;
 /// Most characters of a value that notes show.
 const LONGEST_VALUE: usize = 40;
+
+/// How numbers of a column of text are made numbers.
+pub(crate) fn text_number_note(found: &SampleColumn, column: &ColumnSpec) -> Option<String> {
+    let (name, quoted) = (&column.name, identifier(&column.name));
+    let (what, sql) = match found.text_numbers.as_ref()? {
+        // What begins with a sign is of a code, such as 01-AB.
+        TextNumbers::Unit { unit, .. } if unit.starts_with(['-', '_', '/', '.', ':']) => return None,
+        TextNumbers::Unit { unit, has_thousands, has_decimal_comma } => {
+            let plain = format!("replace({quoted}, '{}', '')", unit.replace('\'', "''"));
+            let sql = match (has_thousands, has_decimal_comma) {
+                (true, _) => format!("replace({plain}, ',', '')"),
+                (false, true) => format!("replace({plain}, ',', '.')"),
+                (false, false) => plain,
+            };
+            (format!("numbers with '{unit}'"), format!("cast({sql} as double)"))
+        }
+        TextNumbers::Sign(form, first) => {
+            let (pattern, marks) = match form {
+                SignForm::Trailing => ("%-", "-"),
+                SignForm::Parentheses => ("(%", "()"),
+            };
+            let sql = format!(
+                "case when {quoted} like '{pattern}' then -1 else 1 end * cast(btrim({quoted}, '{marks}') as double)"
+            );
+            (format!("numbers such as '{}'", cut(first)), sql)
+        }
+        TextNumbers::Plain(first) => {
+            let sql = if first.contains(',') { format!("replace({quoted}, ',', '.')") } else { quoted };
+            (format!("numbers such as '{}'", cut(first)), format!("cast({sql} as double)"))
+        }
+    };
+    Some(format!("{name}: {what}, read as text; `derive` makes numbers of them: {sql}."))
+}
 
 /// What can be read in two ways among the values of a column, and how the other one is had. `commas_separate` tells whether commas
 /// separate the columns.

@@ -9,6 +9,9 @@ use crate::sample::error::SampleError;
 /// Lines that are looked at, and the fewest that make a table.
 const MOST_LINES: usize = 50;
 const FEWEST_LINES: usize = 3;
+/// Lines in which a table behind a long preamble is looked for, and fewest of its lines.
+const MOST_BEHIND: usize = 400;
+const FEWEST_BEHIND: usize = 10;
 /// The share of lines (percent) with one number of words that makes those before them a preamble.
 const ALIKE: usize = 60;
 
@@ -18,6 +21,8 @@ pub(super) struct BlankTable {
     pub blanks: Blanks,
     /// Lines before it.
     before: usize,
+    /// The number of a line between its header and its rows, from 1.
+    gap: Option<usize>,
 }
 
 /// How blanks separate the columns of a table.
@@ -45,6 +50,7 @@ impl BlankTable {
                 numbers.push(number);
             }
         }
+        let late = Self::behind_text(&lines, &numbers);
         if lines.len() > MOST_LINES {
             lines.truncate(MOST_LINES);
         } else if !bytes.ends_with(b"\n") && lines.len() > FEWEST_LINES {
@@ -63,9 +69,30 @@ impl BlankTable {
         }
         let behind = Blanks::of(&table).filter(|_| start > 0);
         if let Some(blanks) = behind {
-            return Some(Self { blanks, before: numbers.get(start).copied().unwrap_or_default() });
+            return Some(Self { blanks, before: numbers.get(start).copied().unwrap_or_default(), gap: None });
         }
-        Blanks::of(&lines).map(|blanks| Self { blanks, before: 0 })
+        Blanks::of(&lines).map(|blanks| Self { blanks, before: 0, gap: None }).or(late)
+    }
+
+    /// The table of these lines, with their places in the file from 0, that goes on behind a long text: all lines from some on have
+    /// as many words. Its header may have a line of signs below it.
+    fn behind_text(lines: &[&[u8]], numbers: &[usize]) -> Option<Self> {
+        let lines = lines.get(..lines.len().min(MOST_BEHIND).checked_sub(1)?)?;
+        let width = lines.last().map(|line| words(line)).filter(|width| *width > 1)?;
+        let text_end = lines.iter().rposition(|line| words(line) != width)?;
+        let rows = lines.get(text_end + 1..)?;
+        let has_numbers = |line: &&[u8]| line.iter().any(u8::is_ascii_digit);
+        if rows.len() < FEWEST_BEHIND || !rows.iter().skip(1).all(has_numbers) {
+            return None;
+        }
+
+        let blanks = Blanks::of(rows)?;
+        let number_of = |at: usize| numbers.get(at).copied();
+        let header = text_end.checked_sub(1).filter(|at| lines.get(*at).is_some_and(|line| words(line) == width));
+        match header {
+            Some(header) => Some(Self { blanks, before: number_of(header)?, gap: Some(number_of(text_end)? + 1) }),
+            None => Some(Self { blanks, before: number_of(text_end + 1)?, gap: None }),
+        }
     }
 }
 
@@ -104,7 +131,8 @@ impl Blanks {
 impl BlankTable {
     /// The error for the file at `path`, with the way on.
     pub fn error(&self, path: &str) -> SampleError {
-        let cut = if self.before > 0 { format!("1,{}d; ", self.before) } else { String::new() };
+        let mut cut = if self.before > 0 { format!("1,{}d; ", self.before) } else { String::new() };
+        cut.extend(self.gap.map(|gap| format!("{gap}d; ")));
         let (rule, filter) = match &self.blanks {
             Blanks::Single | Blanks::Runs { has_commas: false } => {
                 ("no delimiter is", format!("sed -E '{cut}s/^ +//; s/ +/,/g'"))
@@ -205,5 +233,16 @@ mod tests {
         assert_eq!((&table.blanks, table.before), (&Blanks::Runs { has_commas: false }, 2));
         let error = table.error("a.txt").to_string();
         assert!(error.ends_with("sed -E '1,2d; s/^ +//; s/ +/,/g' a.txt > NEW.csv"), "{error}");
+    }
+
+    #[test]
+    fn a_table_behind_a_long_text_is_found() {
+        let text: String = (0..60).map(|at| format!("WR Windrichtung   in {at} m\n{}\n", "*".repeat(60))).collect();
+        let rows: String = (10..40).map(|hour| format!(" 1   {hour}    8.9     3.3\n")).collect();
+        let command = |text: &str| BlankTable::find(text.as_bytes()).unwrap().error("a.dat").to_string();
+        let with_header = command(&format!("{text}\nRG  HH    t    p\n***\n{rows}"));
+        assert!(with_header.ends_with("sed -E '1,121d; 123d; s/^ +//; s/ +/,/g' a.dat > NEW.csv"), "{with_header}");
+        let bare = command(&format!("{text}\n{rows}"));
+        assert!(bare.ends_with("sed -E '1,121d; s/^ +//; s/ +/,/g' a.dat > NEW.csv"), "{bare}");
     }
 }

@@ -1,8 +1,14 @@
 //! First lines that are no header: those of a log, and of InfluxDB's line protocol.
 
+use crate::format::conversion;
+use crate::sample::error::SampleError;
+use crate::sample::times;
+
 /// Lines that are looked at, and fewest of them.
 const LINES: usize = 50;
 const FEWEST: usize = 2;
+/// Most values in a second.
+const LARGEST_RATE: f64 = 100_000.0;
 /// Characters at the start of a line in which a time is looked for.
 const START: usize = 32;
 /// Forms of a date or a clock, with `0` for each digit.
@@ -29,6 +35,23 @@ pub(super) fn begins_like_others(bytes: &[u8]) -> bool {
 pub(super) fn is_line_protocol(bytes: &[u8]) -> bool {
     let mut lines = first_lines(bytes).filter(|line| !line.starts_with(b"#")).peekable();
     lines.peek().is_some() && lines.all(|line| std::str::from_utf8(line).is_ok_and(is_point))
+}
+
+/// The error for a file in which nothing separates columns. Where the first line is a time in seconds and the second a rate, as
+/// wearables write them, a command makes the time of each value.
+pub(super) fn error_of_one_column(path: &str, bytes: &[u8]) -> SampleError {
+    let numbers: Vec<Option<f64>> =
+        first_lines(bytes).map(|line| std::str::from_utf8(line).ok()?.parse().ok()).collect();
+    let are_numbers = numbers.iter().all(Option::is_some);
+    let path = path.to_owned();
+    let [Some(start), Some(rate), Some(_), ..] = numbers.as_slice() else { return SampleError::OneColumn { path } };
+    let is_rate = *rate > 0.0 && *rate <= LARGEST_RATE;
+    if !are_numbers || !is_rate || !times::are_likely_seconds(*start) {
+        return SampleError::OneColumn { path };
+    }
+    let filter = "awk 'NR == 1 { start = $1; print \"time,value\"; next } NR == 2 { rate = $1; next } \
+                  { printf \"%.6f,%s\\n\", start + (count++) / rate, $1 }'";
+    SampleError::StartAndRate { command: conversion(&path, filter, true), path }
 }
 
 /// Whole lines of the beginning of a text that are not blank. A last line may be cut off, unless it is the only one.

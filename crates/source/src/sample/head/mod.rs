@@ -2,7 +2,9 @@
 
 mod blanks;
 mod comment;
+mod late;
 mod lines;
+mod more_values;
 mod preamble;
 mod rows;
 pub(super) mod unnamed;
@@ -18,8 +20,10 @@ use crate::format::{BYTE_ORDER_MARK, Foreign};
 use crate::reader_version::ReaderVersion;
 use crate::sample::error::SampleError;
 use crate::sample::head::blanks::{BlankTable, Blanks};
+use crate::sample::head::late::LateTable;
+use crate::sample::head::more_values::MoreValues;
 use crate::sample::head::preamble::{HeadRecord, HeaderLine, declared_delimiter, header_line};
-use crate::sample::head::rows::{RaggedRows, begin_with_row, is_value};
+use crate::sample::head::rows::{RaggedRows, above_short_rows, begin_with_row, is_value};
 use crate::spec::CsvOptions;
 
 /// Bytes that are sampled, and lines of them.
@@ -42,6 +46,8 @@ pub(super) struct Head {
     pub before: Option<u64>,
     /// Whether the first line is a row, as the others begin like it.
     pub is_row: bool,
+    /// Whether the names are those of two lines, one of which names groups of columns.
+    pub is_joined: bool,
     /// The encoding that its bytes most likely have, if they are not UTF-8.
     pub encoding: &'static str,
 }
@@ -75,11 +81,13 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>, delimiter: Option<u8>
         return Err(SampleError::LineProtocol { path: path.to_owned() });
     }
     let mut is_row = lines::begins_like_others(&bytes);
-    let (skip, mut start) = start_behind_preamble(&bytes, whole, delimiter);
+    let (mut skip, mut start) =
+        start_behind_preamble(&bytes, whole, comment(&bytes), delimiter.or_else(|| declared_delimiter(&bytes)));
     if matches!(start, Start::OneColumn) && delimiter.is_none() {
         match BlankTable::find(&bytes) {
             Some(BlankTable { blanks: Blanks::Single, .. }) => {
-                start = self::start(&bytes, whole, comment(&bytes), Some(b' '))
+                let comment = bytes.starts_with(b"#").then_some(b'#');
+                (skip, start) = start_behind_preamble(&bytes, whole, comment, Some(b' '));
             }
             Some(table) => return Err(table.error(path)),
             None => {}
@@ -88,10 +96,8 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>, delimiter: Option<u8>
     let (csv, header, line) = match start {
         Start::Header { csv, names, line } => (csv, names, line),
         Start::Preamble { line } => return Err(preamble::error(path, line, &bytes)),
-        Start::MoreValues { names, values, line, delimiter } => {
-            return Err(SampleError::MoreValues { path: path.to_owned(), names, values, line, delimiter });
-        }
-        Start::OneColumn => return Err(SampleError::OneColumn { path: path.to_owned() }),
+        Start::MoreValues(found) => return Err(found.error(path)),
+        Start::OneColumn => return Err(lines::error_of_one_column(path, &bytes)),
     };
     let first_records = records(&csv, preamble::behind(&bytes, skip + csv.skip + 1), whole);
     if csv.header
@@ -99,19 +105,18 @@ pub(super) fn read(path: &str, from: Box<dyn Read + Send>, delimiter: Option<u8>
         && let Some(names) = comment::names(&csv, &bytes, &first_records)
     {
         let csv = CsvOptions { header: false, ..csv };
-        return Ok(Head { csv, names, before: None, is_row: false, encoding });
+        return Ok(Head { csv, names, before: None, is_row: false, is_joined: false, encoding });
     }
     is_row |= csv.header && begin_with_row(&csv, &first_records);
     let names: Result<Vec<_>, _> = header.into_iter().map(String::from_utf8).collect();
     let names = names.map_err(|_| SampleError::NotUtf8 { path: path.to_owned(), line: skip + 1, encoding })?;
     let before = Some(skip + line.saturating_sub(1));
-    Ok(Head { csv: CsvOptions { skip: skip + csv.skip, ..csv }, names, before, is_row, encoding })
+    let is_joined = !csv.header && line == csv.skip + 1 && names.iter().any(|name| !name.is_empty());
+    Ok(Head { csv: CsvOptions { skip: skip + csv.skip, ..csv }, names, before, is_row, is_joined, encoding })
 }
 
 /// How many lines stand before the header, if they can be skipped, and what follows them.
-fn start_behind_preamble(bytes: &[u8], whole: bool, delimiter: Option<u8>) -> (u64, Start) {
-    let comment = comment(bytes);
-    let declared = delimiter.or_else(|| declared_delimiter(bytes));
+fn start_behind_preamble(bytes: &[u8], whole: bool, comment: Option<u8>, declared: Option<u8>) -> (u64, Start) {
     let first = start(bytes, whole, comment, declared);
 
     // Units follow the names of TOA5.
@@ -131,8 +136,8 @@ enum Start {
     Header { csv: CsvOptions, names: Vec<Vec<u8>>, line: u64 },
     /// Other lines than those of the table, whose header is on `line`, from 1.
     Preamble { line: u64 },
-    /// Names of columns, and more values than names on `line`.
-    MoreValues { names: usize, values: usize, line: u64, delimiter: u8 },
+    /// Names of columns, and a row with more values than names.
+    MoreValues(MoreValues),
     /// No delimiter separates columns.
     OneColumn,
 }
@@ -155,6 +160,11 @@ fn start(bytes: &[u8], whole: bool, comment: Option<u8>, declared: Option<u8>) -
         // Of equals the first.
         .reduce(|best, next| if (next.0, next.1) > (best.0, best.1) { next } else { best });
     if best.is_none_or(|(share, ..)| share < FEW_ALIKE) {
+        if let Some((csv, header)) =
+            dialects.iter().find_map(|(csv, records)| Some((csv, above_short_rows(csv, records)?)))
+        {
+            return Start::Header { csv: csv.clone(), names: header.fields.clone(), line: header.line };
+        }
         if let Some(start) = dialects.iter().find_map(|(csv, records)| short_header(csv, records)) {
             return start;
         }
@@ -172,6 +182,28 @@ fn start(bytes: &[u8], whole: bool, comment: Option<u8>, declared: Option<u8>) -
         }
     }
     let Some((_, _, csv, records)) = best else { return Start::OneColumn };
+    match LateTable::find(csv, records) {
+        Some(LateTable::Header(at)) => {
+            if let Some(header) = records.get(at) {
+                let csv = CsvOptions { skip: header.line - 1, ..csv.clone() };
+                return Start::Header { csv, names: header.fields.clone(), line: header.line };
+            }
+        }
+        Some(LateTable::Rows(at)) => {
+            if let Some(row) = records.get(at) {
+                let csv = CsvOptions { header: false, skip: row.line - 1, ..csv.clone() };
+                return Start::Header { csv, names: vec![Vec::new(); row.fields.len()], line: row.line };
+            }
+        }
+        Some(LateTable::Groups { first_row, names }) => {
+            if let Some(row) = records.get(first_row) {
+                let csv = CsvOptions { header: false, skip: row.line - 1, ..csv.clone() };
+                let names = names.into_iter().map(String::into_bytes).collect();
+                return Start::Header { csv, names, line: row.line };
+            }
+        }
+        None => {}
+    }
     let (names, line) = records.first().map(|record| (record.fields.clone(), record.line)).unwrap_or_default();
     Start::Header { csv: csv.clone(), names, line }
 }
@@ -188,12 +220,11 @@ fn ragged_rows(csv: &CsvOptions, records: &[HeadRecord], wide_line: u64) -> Opti
         return Some(Start::Header { csv, names: vec![Vec::new(); values], line });
     };
 
-    let (names, line) = (header.fields.len(), header.line);
-    if found.is_bare && names < values {
-        return Some(Start::MoreValues { names, values, line: wide_line, delimiter: csv.delimiter });
+    if found.is_bare && header.fields.len() < values {
+        return Some(Start::MoreValues(MoreValues::new(csv, header, records.get(wide)?, true)));
     }
-    let csv = CsvOptions { skip: line - 1, ..csv.clone() };
-    Some(Start::Header { csv, names: header.fields.clone(), line })
+    let csv = CsvOptions { skip: header.line - 1, ..csv.clone() };
+    Some(Start::Header { csv, names: header.fields.clone(), line: header.line })
 }
 
 /// Names above the rows whose line ends in delimiters that the rows lack: they are those of columns by place, since the rows
@@ -214,7 +245,9 @@ fn long_header(csv: &CsvOptions, records: &[HeadRecord]) -> Option<Start> {
 /// What a file is whose header has fewer names than its rows have fields; `None` for others.
 fn short_header(csv: &CsvOptions, records: &[HeadRecord]) -> Option<Start> {
     let [header, first, ..] = records else { return None };
-    if header_line(records)?.line != first.line {
+    // A preamble may begin with a shorter line than its others.
+    let below = records.get(1..).unwrap_or_default();
+    if header_line(records)?.line != first.line || LateTable::find(csv, below).is_some() {
         return None;
     }
     let (names, values) = (header.fields.len(), first.fields.len());
@@ -229,7 +262,7 @@ fn short_header(csv: &CsvOptions, records: &[HeadRecord]) -> Option<Start> {
     let are_blank = rests.clone().filter(|rest| rest.iter().all(is_blank)).count();
     Some(match are_blank * 10 >= records.len() * 9 {
         true => Start::Header { csv: csv.clone(), names: header.fields.clone(), line: header.line },
-        false => Start::MoreValues { names, values, line: first.line, delimiter: csv.delimiter },
+        false => Start::MoreValues(MoreValues::new(csv, header, first, false)),
     })
 }
 

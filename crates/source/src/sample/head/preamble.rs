@@ -8,6 +8,7 @@ use memchr::memchr_iter;
 use crate::csv::is_separator_line;
 use crate::format::conversion;
 use crate::sample::error::SampleError;
+use crate::sample::head::lines::begins_like_others;
 
 /// The share of records (percent) that must have one number of fields, so that those before them are a preamble.
 const ALIKE: usize = 60;
@@ -68,13 +69,14 @@ pub(in crate::sample) fn is_toa5(bytes: &[u8], line: u64) -> bool {
     bytes.trim_ascii_start().starts_with(b"\"TOA5\"") && line == 2
 }
 
-/// The error for a file whose header is on `line`.
+/// The error for a file whose header, or first row, is on `line`.
 pub(in crate::sample) fn error(path: &str, line: u64, bytes: &[u8]) -> SampleError {
     let is_toa5 = is_toa5(bytes, line);
     let cut = if is_toa5 { "sed -e 1d -e 3,4d".to_owned() } else { format!("tail -n +{line}") };
     let command = conversion(path, &cut, true);
     let what = if is_toa5 { ", as in all files of TOA5, with units on lines 3 and 4" } else { "" };
-    SampleError::Preamble { path: path.to_owned(), line, what, command }
+    let start = if begins_like_others(behind(bytes, line)) { "first row is" } else { "header is" };
+    SampleError::Preamble { path: path.to_owned(), line, start, what, command }
 }
 
 /// The encoding that bytes which are not UTF-8 most likely have, as `iconv` calls it.

@@ -5,7 +5,7 @@ use crate::sample::kinds::{form_of, is_like_value};
 use crate::spec::CsvOptions;
 
 /// Records with which a line is compared, and the fewest of them.
-const COMPARED: usize = 20;
+pub(super) const COMPARED: usize = 20;
 const FEWEST: usize = 2;
 /// Numbers that make a record a row without a time.
 const NUMBERS: usize = 2;
@@ -82,14 +82,43 @@ pub(super) fn begin_with_row(csv: &CsvOptions, records: &[HeadRecord]) -> bool {
     has_time
 }
 
+/// Whether a record has values where one of the first `rows` has such.
+pub(super) fn is_like_row(csv: &CsvOptions, record: &HeadRecord, rows: &[HeadRecord]) -> bool {
+    rows.iter().take(COMPARED).any(|row| is_like(csv, record, row, false))
+}
+
+/// The first record, if it has names, and rows below it may lack their last fields: some have all of them, and none has more.
+pub(super) fn above_short_rows<'r>(csv: &CsvOptions, records: &'r [HeadRecord]) -> Option<&'r HeadRecord> {
+    let (header, rows) = records.split_first()?;
+    let width = header.fields.len();
+    let are_names = !header.fields.iter().any(|name| {
+        let name = String::from_utf8_lossy(name);
+        name.trim().is_empty() || is_value(csv, &name)
+    });
+    let are_short = rows.iter().all(|row| (2..=width).contains(&row.fields.len()));
+    let whole = rows.iter().filter(|row| row.fields.len() == width).collect::<Vec<_>>();
+    let first = whole.first().filter(|_| are_names && are_short && width > 2)?;
+    let are_alike = rows.iter().all(|row| is_like(csv, row, first, false));
+    are_alike.then_some(header)
+}
+
 /// Whether a field is a number, also with a decimal comma where no comma separates the columns, or a time.
 pub(super) fn is_value(csv: &CsvOptions, text: &str) -> bool {
+    let text = without_half(text);
     is_like_value(text) || csv.delimiter != b',' && is_like_value(&text.replacen(',', ".", 1))
 }
 
 /// Whether a field is a day or a time with signs between its digits.
-fn is_time(text: &str) -> bool {
+pub(super) fn is_time(text: &str) -> bool {
+    let text = without_half(text);
     is_like_value(text) && text.contains([':', '/', '-', '.']) && text.trim().parse::<f64>().is_err()
+}
+
+/// A time of a clock of twelve hours without its AM or PM.
+fn without_half(text: &str) -> &str {
+    let text = text.trim();
+    let (start, end) = text.split_at_checked(text.len().saturating_sub(2)).unwrap_or((text, ""));
+    if (end.eq_ignore_ascii_case("am") || end.eq_ignore_ascii_case("pm")) && start.contains(':') { start } else { text }
 }
 
 #[cfg(test)]
@@ -123,6 +152,20 @@ mod tests {
             let wide = preamble.iter().position(|row| row.matches(',').count() == 2).unwrap();
             assert_eq!(found(preamble, wide), None, "{preamble:?}");
         }
+    }
+
+    #[test]
+    fn rows_may_lack_their_last_fields() {
+        let csv = CsvOptions { delimiter: b';', ..CsvOptions::default() };
+        let found = |rows: &[&str]| {
+            let fields = |row: &&str| row.split(';').map(|field| field.as_bytes().to_vec()).collect();
+            let records: Vec<_> =
+                rows.iter().zip(1..).map(|(row, line)| HeadRecord { line, fields: fields(row) }).collect();
+            above_short_rows(&csv, &records).is_some()
+        };
+        assert!(found(&["Datum;Wert;Bemerkung", "01.01.2024;18,5;neu", "02.01.2024;22,0", "03.01.2024;20,5"]));
+        assert!(!found(&["Bericht;Werk;X", "Datum;Wert", "01.01.2024;18,5", "02.01.2024;22,0"]));
+        assert!(!found(&["Datum;Wert;Bemerkung", "01.01.2024;18,5;neu", "02.01.2024;22,0;alt;1"]));
     }
 
     #[test]

@@ -52,6 +52,9 @@ fn read_as(from: &DataType, kind: FieldType) -> Option<UnusualType> {
     let read_as = match from {
         DataType::Duration(unit) => format!("the number of {}", unit_words(*unit)),
         DataType::Union(..) => kind.to_string(),
+        decimal if decimal.is_decimal() && kind == FieldType::Float64 => {
+            "float64, which keeps 15 to 17 digits; `text` keeps all".to_owned()
+        }
         _ if is_nested => "text in JSON".to_owned(),
         _ => return None,
     };

@@ -6,8 +6,10 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use chrono_tz::Tz;
 use tidetable_layout::FieldType;
 
+use crate::sample::candidate::values;
 use crate::sample::column::{OddValues, SampleColumn, settle, texts};
 use crate::sample::numbers::missing::{FarNumbers, far_numbers, is_of_nines};
+use crate::sample::numbers::unit::plain_numbers;
 use crate::sample::odd::SampledRow;
 use crate::sample::pass::Pass;
 use crate::sample::times;
@@ -24,8 +26,14 @@ pub(in crate::sample) fn refine(spec: &mut SourceSpec, pass: &Pass, zone: Option
     for (at, column) in spec.columns.iter_mut().enumerate() {
         columns.push(match column.kind {
             FieldType::Text => {
-                let found = times::of_text(&column.name, &texts(&pass.batches, at), &csv, zone);
-                found.map(|found| settle(column, found)).unwrap_or_default()
+                let texts = texts(&pass.batches, at);
+                match times::of_text(&column.name, &texts, &csv, zone) {
+                    Some(found) => settle(column, found),
+                    None => {
+                        let there = values(&texts).filter(|value| !value.is_empty());
+                        SampleColumn { text_numbers: plain_numbers(there), ..SampleColumn::default() }
+                    }
+                }
             }
             FieldType::Int64 | FieldType::UInt64 => of_integers(column, pass, at),
             FieldType::Float64 | FieldType::Decimal { .. } => of_fractions(column, pass, at),
