@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tidetable_blobs::Blobs;
 use tidetable_export::files_of_export;
 use tidetable_job::{Job, Project};
+use tidetable_layout::time::HOUR;
 use tidetable_store::published::Published;
 use tidetable_store::{Store, StoreError};
 use tidetable_upkeep::pinned;
@@ -17,10 +18,11 @@ use crate::fault::error::RunError;
 use crate::fault::stop::Stop;
 use crate::lock::lease::LeaseTimes;
 use crate::lock::{Lock, NamedLock, lock_named, take_all};
-use crate::report::MIN_AGE;
 
 /// Files removed in one call: a request of S3 takes as many.
 const BATCH: usize = 1000;
+/// Age at which a pin has expired, as vacuum takes it; microseconds.
+const PIN_EXPIRES: i64 = HOUR;
 
 /// What a name of a store stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +95,7 @@ impl DropPlan {
         if let Some(by) = reader_of(store, jobs, name)? {
             return Err(RunError::DropRead { table: name.to_owned(), by });
         }
-        if pinned(&table, clock.saturating_sub(MIN_AGE))?.0.is_some() {
+        if pinned(&table, clock.saturating_sub(PIN_EXPIRES))?.0.is_some() {
             return Err(RunError::Pinned { table: name.to_owned() });
         }
 
