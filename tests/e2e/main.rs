@@ -20,6 +20,7 @@ mod load {
     mod derived_tables;
     mod formats {
         mod columnar;
+        mod dump_files;
         mod dumps;
         mod json;
     }

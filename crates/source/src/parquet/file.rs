@@ -8,12 +8,14 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
     RowSelector,
 };
+use parquet::basic::Type;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::reader::ChunkReader;
@@ -23,14 +25,17 @@ use crate::columnar::{ColumnarPlan, FileColumn, Int96Values, Leaf, Lists, Parsed
 use crate::content_hash::ContentHash;
 use crate::error::SourceError;
 use crate::format::{Foreign, LOOKED_AT};
+use crate::parquet::group_rows::{GroupRows, step_rows, viewed, without_views};
 use crate::plan::PathColumn;
 use crate::spec::SourceSpec;
 use crate::value::ColumnPlan;
 
 /// Bytes of the marks at both ends and of the length of the footer.
 const SHORTEST: u64 = 12;
-/// Cells of a dump that are decoded at once, about.
-const SLICE_CELLS: u64 = 1 << 18;
+/// Bytes of texts in a slice of a row group, above which the group is read row by row.
+const LARGE_SLICE: u64 = 64 << 20;
+/// Bytes of a column of texts in a row group, above which a slice of it could reach the 2 GiB that Arrow's offsets have.
+const LARGE_COLUMN: u64 = 1 << 30;
 
 /// Where the bytes of a file are, and how many there are.
 #[derive(Debug)]
@@ -55,6 +60,18 @@ pub(crate) struct ParquetPlan {
     pub file: ParquetFile,
     plan: ColumnarPlan,
     mask: ProjectionMask,
+    /// The footer with views in place of texts and bytes, for rows that are read in order.
+    views: ArrowReaderMetadata,
+}
+
+/// `rows` rows of a row group from row `skip` on.
+#[derive(Debug, Clone)]
+pub(crate) struct GroupSlice {
+    pub group: usize,
+    pub skip: usize,
+    pub rows: usize,
+    /// The rows, if they were read in order.
+    pub decoded: Option<RecordBatch>,
 }
 
 impl ParquetFile {
@@ -119,8 +136,67 @@ impl ParquetFile {
     pub fn first_rows(&self) -> Result<Option<RecordBatch>, SourceError> {
         const ROWS: usize = 1000;
         let mut groups = self.groups().enumerate();
-        let Some((group, (rows, _))) = groups.find(|(_, (rows, _))| *rows > 0) else { return Ok(None) };
-        self.decode(&ProjectionMask::all(), group, 0, rows.min(ROWS)).map(Some)
+        let Some((group, _)) = groups.find(|(_, (rows, _))| *rows > 0) else { return Ok(None) };
+        let mut rows = self.rows(&self.with_views(), &ProjectionMask::all(), group)?;
+        let batch = rows.next(ROWS).map_err(|source| self.undecoded(&source))?;
+        batch.map(|batch| self.without_views(&batch)).transpose()
+    }
+
+    /// What its footer says, with views in place of texts and bytes.
+    fn with_views(&self) -> ArrowReaderMetadata {
+        let options = ArrowReaderOptions::new().with_schema(Arc::new(viewed(self.footer.schema())));
+        let found = ArrowReaderMetadata::try_new(Arc::clone(self.footer.metadata()), options);
+        found.unwrap_or_else(|_| self.footer.clone())
+    }
+
+    /// A batch with the types of the file instead of views.
+    fn without_views(&self, batch: &RecordBatch) -> Result<RecordBatch, SourceError> {
+        let found = without_views(batch, self.footer.schema());
+        found.map_err(|source| SourceError::Arrow { path: self.name.clone(), source })
+    }
+
+    /// The columns of `mask` of a group from its first row on, with the types of `footer`.
+    fn rows(
+        &self,
+        footer: &ArrowReaderMetadata,
+        mask: &ProjectionMask,
+        group: usize,
+    ) -> Result<GroupRows, SourceError> {
+        let columns = self.footer.metadata().row_groups().get(group);
+        let rows = columns.map_or(0, |group| u64::try_from(group.num_rows()).unwrap_or_default());
+        let step = step_rows(rows, self.bytes_of_texts(mask, group).sum());
+        let reader = match &self.bits {
+            Bits::Memory { bytes, .. } => rows_from(bytes.clone(), footer, mask, group, step),
+            Bits::Local { .. } => rows_from(self.reopened()?, footer, mask, group, step),
+        };
+        reader.map(GroupRows::new).map_err(|source| self.parquet(source))
+    }
+
+    /// About the bytes of the values of each column of texts or bytes of `mask`, in a group.
+    fn bytes_of_texts(&self, mask: &ProjectionMask, group: usize) -> impl Iterator<Item = u64> {
+        let columns = self.footer.metadata().row_groups().get(group).map(|group| group.columns()).unwrap_or_default();
+        let texts = columns
+            .iter()
+            .enumerate()
+            .filter(|(leaf, column)| mask.leaf_included(*leaf) && column.column_type() == Type::BYTE_ARRAY);
+        texts.map(|(_, column)| {
+            // A dictionary has a value once, however often it occurs.
+            let values = column.unencoded_byte_array_data_bytes().unwrap_or_default();
+            u64::try_from(values.max(column.uncompressed_size())).unwrap_or_default()
+        })
+    }
+
+    /// The file on disk, opened again.
+    fn reopened(&self) -> Result<File, SourceError> {
+        let Bits::Local { path, length } = &self.bits else {
+            return Err(SourceError::Changed { path: self.name.clone() });
+        };
+        let file = File::open(path).map_err(|source| io_error(&self.name, source))?;
+        let found = file.metadata().map_err(|source| io_error(&self.name, source))?.len();
+        match found == *length {
+            true => Ok(file),
+            false => Err(SourceError::Changed { path: self.name.clone() }),
+        }
     }
 
     /// Decodes the columns of `mask` of `rows` rows of a group from row `skip` on.
@@ -133,14 +209,7 @@ impl ParquetFile {
     ) -> Result<RecordBatch, SourceError> {
         match &self.bits {
             Bits::Memory { bytes, .. } => self.decode_from(bytes.clone(), mask, group, skip, rows),
-            Bits::Local { path, length } => {
-                let file = File::open(path).map_err(|source| io_error(&self.name, source))?;
-                let found = file.metadata().map_err(|source| io_error(&self.name, source))?.len();
-                if found != *length {
-                    return Err(SourceError::Changed { path: self.name.clone() });
-                }
-                self.decode_from(file, mask, group, skip, rows)
-            }
+            Bits::Local { .. } => self.decode_from(self.reopened()?, mask, group, skip, rows),
         }
     }
 
@@ -163,9 +232,7 @@ impl ParquetFile {
                 .map_err(|source| self.parquet(source))?;
 
         let schema = arrow::array::RecordBatchReader::schema(&reader);
-        let batches = reader
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|source| self.parquet(ParquetError::ArrowError(source.to_string())))?;
+        let batches = reader.collect::<Result<Vec<_>, _>>().map_err(|source| self.undecoded(&source))?;
         let batch = match <[RecordBatch; 1]>::try_from(batches) {
             Ok([batch]) => batch,
             Err(batches) => concat_batches(&schema, &batches)
@@ -177,9 +244,28 @@ impl ParquetFile {
         Ok(batch)
     }
 
+    fn undecoded(&self, source: &ArrowError) -> SourceError {
+        self.parquet(ParquetError::ArrowError(source.to_string()))
+    }
+
     fn parquet(&self, source: ParquetError) -> SourceError {
         SourceError::Parquet { path: self.name.clone(), source }
     }
+}
+
+/// Reads the columns of `mask` of a row group, `step` rows at once.
+fn rows_from<R: ChunkReader + 'static>(
+    reader: R,
+    footer: &ArrowReaderMetadata,
+    mask: &ProjectionMask,
+    group: usize,
+    step: usize,
+) -> Result<ParquetRecordBatchReader, ParquetError> {
+    ParquetRecordBatchReaderBuilder::new_with_metadata(reader, footer.clone())
+        .with_row_groups(vec![group])
+        .with_projection(mask.clone())
+        .with_batch_size(step)
+        .build()
 }
 
 /// Checks that a file begins and ends as Parquet does.
@@ -228,24 +314,44 @@ impl ParquetPlan {
         })?;
         let wanted = leaves.columns().iter().enumerate().filter(|(_, leaf)| plan.wants(leaf.path().parts()));
         let mask = ProjectionMask::leaves(leaves, wanted.map(|(leaf, _)| leaf));
-        Ok((Self { file, plan, mask }, diff, path_columns))
+        let views = file.with_views();
+        Ok((Self { file, plan, mask, views }, diff, path_columns))
     }
 
-    /// How many rows of a group are decoded at once: `most`, and fewer of a dump whose rows have many cells.
-    pub fn slice_rows(&self, group: usize, most: usize) -> usize {
-        let Some(group) = self.file.footer.metadata().row_groups().get(group) else { return most };
-        let values = group.columns().iter().map(|column| column.num_values()).max().unwrap_or_default();
-        match (u64::try_from(values), u64::try_from(group.num_rows())) {
-            (Ok(values), Ok(rows)) if values > SLICE_CELLS && rows > 0 && self.plan.is_dump() => {
-                usize::try_from(SLICE_CELLS / (values / rows).max(1)).unwrap_or(most).clamp(1, most)
-            }
-            _ => most,
+    /// Whether the rows of a group are read one after the other, by their bytes, instead of in slices of `most` rows that any thread
+    /// decodes: those of a dump, whose rows differ by orders of magnitude, and large texts.
+    pub fn reads_in_order(&self, group: usize, most: usize) -> bool {
+        if self.plan.is_dump() {
+            return true;
         }
+        let Some((rows, _)) = self.file.groups().nth(group) else { return false };
+        let (mut all, mut largest) = (0_u64, 0);
+        for bytes in self.file.bytes_of_texts(&self.mask, group) {
+            all += bytes;
+            largest = bytes.max(largest);
+        }
+        let of_slice = all as f64 * rows.min(most) as f64 / rows.max(1) as f64;
+        largest > LARGE_COLUMN || of_slice > LARGE_SLICE as f64
     }
 
-    /// Decodes `rows` rows of a group from row `skip` on; `first_row` is the number of the first in the file, from 1.
-    pub fn parse(&self, group: usize, skip: usize, rows: usize, first_row: u64) -> Result<Parsed, SourceError> {
-        let batch = self.file.decode(&self.mask, group, skip, rows)?;
+    /// The rows of a group one after the other.
+    pub fn rows(&self, group: usize) -> Result<GroupRows, SourceError> {
+        self.file.rows(&self.views, &self.mask, group)
+    }
+
+    /// The next rows of a group, at most `most`; `None` at its end.
+    pub fn next_rows(&self, rows: &mut GroupRows, most: usize) -> Result<Option<RecordBatch>, SourceError> {
+        rows.next(most).map_err(|source| self.file.undecoded(&source))
+    }
+
+    /// Parses rows of a group, which are decoded unless they were read in order; `first_row` is the number of the first in the file,
+    /// from 1.
+    pub fn parse(&self, slice: GroupSlice, first_row: u64) -> Result<Parsed, SourceError> {
+        let GroupSlice { group, skip, rows, decoded } = slice;
+        let batch = match decoded {
+            Some(batch) => self.file.without_views(&batch)?,
+            None => self.file.decode(&self.mask, group, skip, rows)?,
+        };
         self.plan.parse(batch, first_row, &|leaf| self.int96(Leaf { group, column: leaf }, skip, rows))
     }
 

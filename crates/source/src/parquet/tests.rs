@@ -1,16 +1,20 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, AsArray, BinaryArray, FixedSizeBinaryArray, Float32Array, Float64Array, Int64Array, RecordBatch,
-    StringArray, StructArray,
+    Array, ArrayRef, AsArray, BinaryArray, FixedSizeBinaryArray, Float32Array, Float64Array, Int64Array, ListArray,
+    RecordBatch, StringArray, StructArray,
 };
+use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Float64Type, Int64Type, TimestampMicrosecondType};
 use parquet::arrow::ArrowWriter;
-use parquet::data_type::{Int96, Int96Type};
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::data_type::{ByteArray, ByteArrayType, Int64Type as PhysicalInt64, Int96, Int96Type};
+use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use tidetable_layout::FieldType;
 
+use crate::format::Format;
 use crate::read::ParsedChunk;
 use crate::reader_version::ReaderVersion;
 use crate::reject::Rejected;
@@ -207,4 +211,120 @@ fn compressed_files_are_read_as_plain_ones() {
     assert_eq!(cut.unfinished(), Some("cut.parquet.gz"), "{cut}");
     let plain = storage.open(&spec, &found[3]).err().unwrap().to_string();
     assert!(plain.contains("the ending says gzip") || plain.contains("this is Parquet"), "{plain}");
+}
+
+/// A row group with a key and these values in each row, without Arrow's schema; a dictionary may take `dictionary` bytes.
+fn dump_of_values(values: &ArrayRef, times: usize, dictionary: usize) -> Vec<u8> {
+    let rows = values.len();
+    let (micros, families) = (Int64Array::from(vec![1000; rows]), StringArray::from(vec!["m"; rows]));
+    let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![&b"q"[..]; rows]));
+    let cells: Vec<(&str, ArrayRef)> = vec![
+        ("family", Arc::new(families)),
+        ("qualifier", Arc::clone(&bytes)),
+        ("timestamp", Arc::new(micros)),
+        ("value", Arc::clone(values)),
+    ];
+    let fields: Fields =
+        cells.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), false)).collect();
+    let structs = StructArray::new(fields, cells.into_iter().map(|(_, array)| array).collect(), None);
+    let item = Field::new("element", structs.data_type().clone(), false);
+    let lists = ListArray::new(item.into(), OffsetBuffer::from_repeated_length(1, rows), Arc::new(structs), None);
+    let columns: Vec<(&str, ArrayRef)> = vec![("key", bytes), ("cells", Arc::new(lists))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+
+    let properties = WriterProperties::builder().set_dictionary_page_size_limit(dictionary).build();
+    let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new_with_options(&mut bytes, batch.schema(), options).unwrap();
+    for _ in 0..times {
+        writer.write(&batch).unwrap();
+    }
+    writer.close().unwrap();
+    bytes
+}
+
+/// The rows of each chunk of a dump.
+fn rows_of_chunks(bytes: &[u8]) -> Vec<usize> {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::write(root.path().join("a.parquet"), bytes).unwrap();
+    let storage = Storage::new(root.path().to_owned(), None);
+    let spec = SourceSpec {
+        files: vec!["a.parquet".to_owned()],
+        format: Some(Format::BigtableParquet),
+        columns: vec![ColumnSpec::new("row_key", FieldType::Text), ColumnSpec::new("value", FieldType::Text)],
+        ..SourceSpec::default()
+    };
+    let reader = storage.open(&spec, &storage.discover(&spec).unwrap()[0]).unwrap();
+    let parser = reader.parser();
+    let chunks = reader.map(Result::unwrap).enumerate();
+    let rows = chunks.map(|(at, chunk)| {
+        let rows = chunk.rows_at_most();
+        if at == 0 {
+            assert_eq!(parser.parse(chunk).unwrap().batch.num_rows(), rows);
+        }
+        rows
+    });
+    rows.collect()
+}
+
+/// As Google's template writes it: the items of a list are the repeated group itself.
+#[test]
+fn cells_in_lists_of_two_levels_are_read() {
+    let schema = "message BigtableRow { required binary key; required group cells (LIST) { repeated group array { \
+        required binary family (STRING); required binary qualifier; required int64 timestamp; required binary value; } } }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut bytes = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    // Of two rows the first has two cells, and the second none.
+    let [defined, repeated] = [[1, 1, 0], [0, 1, 0]];
+    let bytes_of = |texts: &[&str]| texts.iter().map(|text| ByteArray::from(*text)).collect::<Vec<_>>();
+    for texts in [&["a", "b"][..], &["m", "m"], &["q", "r"], &[], &["v", "w"]] {
+        let mut column = group.next_column().unwrap().unwrap();
+        match texts {
+            [] => column.typed::<PhysicalInt64>().write_batch(&[1000, 2000], Some(&defined), Some(&repeated)).unwrap(),
+            ["a", "b"] => column.typed::<ByteArrayType>().write_batch(&bytes_of(texts), None, None).unwrap(),
+            _ => {
+                column.typed::<ByteArrayType>().write_batch(&bytes_of(texts), Some(&defined), Some(&repeated)).unwrap()
+            }
+        };
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+
+    let mut spec = spec(&[
+        ("row_key", FieldType::Text),
+        ("qualifier", FieldType::Text),
+        ("timestamp", FieldType::Timestamp),
+        ("value", FieldType::Text),
+    ]);
+    spec.format = Some(Format::BigtableParquet);
+    let parsed = now(&bytes, &spec);
+    let texts = |column: usize| parsed.batch.column(column).as_string::<i32>().iter().flatten().collect::<Vec<_>>();
+    assert_eq!((texts(0), texts(1), texts(3)), (vec!["61", "61"], vec!["71", "72"], vec!["76", "77"]));
+    let times = parsed.batch.column(2).as_primitive::<TimestampMicrosecondType>();
+    assert_eq!(times.values().as_ref(), [1000, 2000]);
+}
+
+/// More than the 2 GiB to which Arrow's offsets reach, of which the footer says nothing.
+#[test]
+fn values_of_a_dictionary_do_not_overflow() {
+    const MIB: usize = 1 << 20;
+    let value = vec![7; MIB];
+    let values: ArrayRef = Arc::new(BinaryArray::from(vec![&value[..]; 50]));
+    let bytes = dump_of_values(&values, 42, 4 * MIB);
+    assert!(bytes.len() < 4 * MIB, "{}", bytes.len());
+    let rows = rows_of_chunks(&bytes);
+    assert_eq!((rows.iter().sum::<usize>(), rows.iter().max()), (2100, Some(&3)));
+}
+
+#[test]
+fn large_rows_among_small_ones_are_chunks_of_their_own() {
+    let large = vec![7; 3 << 20];
+    let values: ArrayRef = Arc::new(BinaryArray::from_iter_values(
+        (0..2000).map(|row| if row % 500 == 499 { &large[..] } else { &b"small"[..] }),
+    ));
+    let rows = rows_of_chunks(&dump_of_values(&values, 1, 0));
+    assert_eq!(rows, [999, 500, 500, 1]);
 }

@@ -9,6 +9,7 @@ use memchr::{memchr, memchr_iter};
 use crate::blocks::Blocks;
 use crate::column_diff::ColumnDiff;
 use crate::csv::{Dialect, LaterHeader};
+use crate::parquet::GroupSlice;
 use crate::read::parsed_chunk::ParsedChunk;
 
 /// Whole records of a text, a slice of a row group of a Parquet file, rows of Arrow IPC, or blocks of an Avro file.
@@ -29,11 +30,7 @@ pub(crate) enum Body {
         lines: usize,
         plain: bool,
     },
-    Parquet {
-        group: usize,
-        skip: usize,
-        rows: usize,
-    },
+    Parquet(GroupSlice),
     /// Rows of a batch of Arrow IPC.
     Batch {
         batch: RecordBatch,
@@ -79,7 +76,7 @@ impl Chunk {
     pub fn rows_at_most(&self) -> usize {
         match &self.body {
             Body::Text { lines, .. } => lines + 1,
-            Body::Parquet { rows, .. } => *rows,
+            Body::Parquet(slice) => slice.rows,
             Body::Batch { batch, .. } => batch.num_rows(),
             Body::Avro(blocks) => blocks.records,
             Body::Parsed(parsed) => parsed.rows_read as usize,

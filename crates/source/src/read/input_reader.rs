@@ -17,7 +17,7 @@ use crate::dump::CbtRows;
 use crate::error::{SourceError, at_boundary};
 use crate::format::Foreign;
 use crate::json::{JsonPlan, Names, Paths, Wanted};
-use crate::parquet::{Bits, ParquetFile, ParquetPlan};
+use crate::parquet::{Bits, GroupRows, GroupSlice, ParquetFile, ParquetPlan};
 use crate::plan::{Declaration, Matched, match_columns, path_columns};
 use crate::read::chunk::{Body, Chunk};
 use crate::read::growth::{Growth, HeldContent};
@@ -69,6 +69,8 @@ enum Feed {
     Parquet {
         group: usize,
         skip: usize,
+        /// The rows of the group that follow, if they are read in order.
+        in_order: Option<Box<GroupRows>>,
         taken: u64,
         hash: Option<(ContentHash, u64)>,
         stop_check: StopCheck,
@@ -218,7 +220,7 @@ impl InputReader {
         let parser = Parser::new(path.clone(), schema, Plan::Parquet(plan), diff)
             .with_path_columns(path_columns)
             .with_epochs(spec);
-        let from = Feed::Parquet { group: 0, skip: 0, taken: 0, hash: None, stop_check };
+        let from = Feed::Parquet { group: 0, skip: 0, in_order: None, taken: 0, hash: None, stop_check };
         Ok(Self::new(path, parser, from))
     }
 
@@ -439,7 +441,7 @@ impl InputReader {
     }
 
     fn next_slice(&mut self) -> Result<Option<Chunk>, SourceError> {
-        let Feed::Parquet { group, skip, taken, .. } = &mut self.from else { return Ok(None) };
+        let Feed::Parquet { group, skip, in_order, taken, .. } = &mut self.from else { return Ok(None) };
         let parser = Arc::clone(&self.parser);
         let Plan::Parquet(plan) = parser.plan() else { return Ok(None) };
         while let Some((rows, bytes)) = plan.file.groups().nth(*group) {
@@ -447,16 +449,29 @@ impl InputReader {
             if left == 0 {
                 *group += 1;
                 *skip = 0;
+                *in_order = None;
                 continue;
             }
 
-            let rows_taken = left.min(plan.slice_rows(*group, SLICE_ROWS));
-            *taken += (bytes as f64 * rows_taken as f64 / rows as f64) as u64;
-            let body = Body::Parquet { group: *group, skip: *skip, rows: rows_taken };
-            *skip += rows_taken;
+            let mut slice = GroupSlice { group: *group, skip: *skip, rows: left.min(SLICE_ROWS), decoded: None };
+            if plan.reads_in_order(*group, SLICE_ROWS) {
+                let following = match in_order {
+                    Some(following) => following,
+                    None => in_order.insert(Box::new(plan.rows(*group)?)),
+                };
+                let decoded = plan.next_rows(following, slice.rows)?;
+                slice.rows = decoded.as_ref().map_or(0, RecordBatch::num_rows);
+                slice.decoded = decoded;
+                if slice.rows == 0 {
+                    return Err(SourceError::Changed { path: self.path.clone() });
+                }
+            }
+
+            *taken += (bytes as f64 * slice.rows as f64 / rows as f64) as u64;
+            *skip += slice.rows;
             let first_row = self.next_line;
-            self.next_line += rows_taken as u64;
-            return Ok(Some(self.chunk(first_row, first_row - 1, body)));
+            self.next_line += slice.rows as u64;
+            return Ok(Some(self.chunk(first_row, first_row - 1, Body::Parquet(slice))));
         }
         self.hash_parquet(&plan.file)?;
         Ok(None)

@@ -104,9 +104,7 @@ impl Parser {
                 let parsed = json::parse(plan, Block { bytes: &bytes, first_line, lines, plain, later_header: None });
                 columns_of_text(parsed.map_err(|source| self.arrow(source))?, bytes, first_line, plan.dialect)
             }
-            (Plan::Parquet(plan), Body::Parquet { group, skip, rows }) => {
-                columns_of(plan.parse(group, skip, rows, first_line)?, first_line)
-            }
+            (Plan::Parquet(plan), Body::Parquet(slice)) => columns_of(plan.parse(slice, first_line)?, first_line),
             (Plan::Arrow(plan), Body::Batch { batch, ends_unmarked }) => {
                 let last_row = first_line + (batch.num_rows() as u64).saturating_sub(1);
                 let mut parsed = columns_of(plan.parse(batch, first_line, &|_| Ok(Vec::new()))?, first_line);
@@ -151,7 +149,7 @@ impl Parser {
     pub(crate) fn holds_rows(&self, chunk: Chunk) -> Result<bool, SourceError> {
         match &chunk.body {
             Body::Text { .. } => Ok(self.parse(chunk)?.rows_read > 0),
-            Body::Parquet { .. } | Body::Batch { .. } | Body::Avro(_) | Body::Parsed(_) => Ok(chunk.rows_at_most() > 0),
+            Body::Parquet(_) | Body::Batch { .. } | Body::Avro(_) | Body::Parsed(_) => Ok(chunk.rows_at_most() > 0),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::harness::system::{measured, python, run_script};
 use crate::harness::{Project, repository};
 
 /// Readings whose cells have several versions, and integers that are added up.
-const ORIGIN: &str = r#"
+pub const ORIGIN: &str = r#"
 name = "origin"
 
 [sources.readings]
@@ -39,11 +39,11 @@ const ROWS: &str = "meter,ts,kwh,note\n\
     1,2026-01-02T00:00:00Z,2.00,d\n\
     2,2026-01-01T23:59:59.999999Z,0.25,e\n";
 
-const ALL_CELLS: &str = "select encode(row_key, 'hex') as k, family, encode(qualifier, 'hex') as q, arrow_cast(timestamp, 'Int64') as t, \
+pub const ALL_CELLS: &str = "select encode(row_key, 'hex') as k, family, encode(qualifier, 'hex') as q, arrow_cast(timestamp, 'Int64') as t, \
     encode(value, 'hex') as v from cells.";
 
 /// All cells of a table, in order.
-fn cells(project: &Project, table: &str) -> String {
+pub fn cells(project: &Project, table: &str) -> String {
     project.csv(&format!("{ALL_CELLS}\"{table}\" order by 1, 2, 3, 4 desc"))
 }
 
@@ -61,7 +61,7 @@ fn dump(project: &Project, format: &str, to: &str) {
 }
 
 /// A job that keeps the cells of the dumps that a pattern matches.
-fn raw_job(files: &str, format: &str) -> String {
+pub fn raw_job(files: &str, format: &str) -> String {
     format!(
         r#"
 name = "raw"

@@ -4,12 +4,16 @@
     dumps_write.py avro FILE ROWS       a row of 100,000 cells, then ROWS small ones, by fastavro, or by hand where it is missing
     dumps_write.py parquet FILE ROWS    the same by pyarrow, as a list of three levels
     dumps_write.py odd FILE             rows whose keys, families, qualifiers, timestamps and values are unusual, as Avro
+    dumps_write.py CODEC FILE ROWS      as `avro`, by fastavro with null, deflate or snappy
+    dumps_write.py cells FILE ROWS      all cells of it as CSV, in the order of Bigtable
+    dumps_write.py values FILE ROWS     a row of 100,000 cells, then ROWS with a value of 1 MiB, in one row group of Parquet
     dumps_write.py cut FILE BYTES       removes the last bytes of a file
 """
 
 import io
 import json
 import pathlib
+import random
 import sys
 
 SCHEMA = {
@@ -70,15 +74,16 @@ def sized(data):
     return zigzag(len(data)) + data
 
 
-def write_avro(path, rows):
+def write_avro(path, rows, codec="deflate"):
     try:
         import fastavro
 
         with open(path, "wb") as out:
-            fastavro.writer(out, fastavro.parse_schema(SCHEMA), rows, codec="deflate")
+            fastavro.writer(out, fastavro.parse_schema(SCHEMA), rows, codec=codec)
         return
     except ImportError:
-        pass
+        if codec != "deflate":
+            raise
     mark = bytes(range(16))
     out = io.BytesIO()
     out.write(b"Obj\x01" + zigzag(1) + sized(b"avro.schema") + sized(json.dumps(SCHEMA).encode()) + zigzag(0) + mark)
@@ -92,7 +97,25 @@ def write_avro(path, rows):
     pathlib.Path(path).write_bytes(out.getvalue())
 
 
-def write_parquet(path, rows):
+def write_cells(path, rows):
+    cells = [
+        (row["key"].hex(), cell["family"], cell["qualifier"].hex(), -cell["timestamp"], cell["value"].hex())
+        for row in rows
+        for cell in row["cells"]
+    ]
+    lines = [f"{key},{family},{qualifier},{-time},{value}\n" for key, family, qualifier, time, value in sorted(cells)]
+    pathlib.Path(path).write_text("k,family,q,t,v\n" + "".join(lines))
+
+
+def values(rows):
+    """The row of many cells of `large`, then rows of one large value."""
+    yield next(large(0))
+    draw = random.Random(7)
+    for at in range(rows):
+        yield {"key": b"value%04d" % at, "cells": [cell("m", b"q", 1_000 * at, draw.randbytes(1 << 19).hex().encode())]}
+
+
+def write_parquet(path, rows, **options):
     import pyarrow
     import pyarrow.parquet
 
@@ -101,7 +124,7 @@ def write_parquet(path, rows):
     cells = pyarrow.field("cells", pyarrow.list_(pyarrow.field("array", item, nullable=False)), nullable=False)
     schema = pyarrow.schema([pyarrow.field("key", pyarrow.binary(), nullable=False), cells])
     table = pyarrow.Table.from_pylist(list(rows), schema=schema)
-    pyarrow.parquet.write_table(table, path, use_compliant_nested_type=False)
+    pyarrow.parquet.write_table(table, path, use_compliant_nested_type=False, **options)
 
 
 def main():
@@ -111,6 +134,13 @@ def main():
         pathlib.Path(path).write_bytes(data[: -int(rest[0])])
     elif what == "odd":
         write_avro(path, odd())
+    elif what == "cells":
+        write_cells(path, large(int(rest[0])))
+    elif what == "values":
+        # Pages of a value each, and no dictionary: readers hold either as a whole.
+        write_parquet(path, values(int(rest[0])), use_dictionary=False, write_batch_size=1, data_page_size=1 << 16)
+    elif what in ("null", "deflate", "snappy"):
+        write_avro(path, large(int(rest[0])), what)
     else:
         {"avro": write_avro, "parquet": write_parquet}[what](path, large(int(rest[0])))
 
