@@ -262,6 +262,11 @@ impl SourceError {
             _ => None,
         }
     }
+
+    /// Whether it says that a dump of Bigtable lacks files, or has files of several.
+    pub fn is_of_incomplete_dump(&self) -> bool {
+        matches!(self, Self::DumpIncomplete { .. } | Self::DumpsMixed { .. })
+    }
 }
 
 /// What became of a file that a codec cannot read.

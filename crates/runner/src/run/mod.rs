@@ -135,8 +135,19 @@ pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Id
     let selected = whole.selected()?;
     let run = Run { job: selected.as_ref().unwrap_or(job), ..whole };
     run.check_versions()?;
-    let sources = run.stage(&|_| {}).plan()?;
+    let mut stage = run.stage(&|_| {});
+    let mut notes = Vec::new();
+    let sources = loop {
+        match stage.plan() {
+            Ok(sources) => break sources,
+            Err(error) => {
+                let dump = run.leaves_dump(&error, &mut stage.left).ok_or(error)?;
+                notes.push(format!("the dump of `{}` is not loaded: {}", dump.source, dump.error));
+            }
+        }
+    };
     let (mut plan, _) = run.plan(&sources)?;
+    plan.notes.append(&mut notes);
 
     let told = Seen::load(store.blobs().as_ref(), &job.name);
     for TablePlan { table, inputs, .. } in &mut plan.tables {

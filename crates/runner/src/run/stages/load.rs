@@ -25,7 +25,7 @@ use crate::run::context::Run;
 use crate::run::stages::looks::Looks;
 use crate::run::stages::owner::identity_of;
 use crate::run::stages::pulled;
-use crate::run::stages::unfinished::{as_before, hash_before};
+use crate::run::stages::unfinished::{LeftOut, as_before, hash_before};
 use crate::run::stages::without::{add_names, check_without};
 use crate::units::columns::{ColumnDiffFeed, OtherColumns};
 use crate::units::load::CarriedLoad;
@@ -95,8 +95,8 @@ pub(crate) struct LoadStage<'a> {
     pub(crate) reference: Option<&'a JobReference>,
     /// Who did how much.
     pub(crate) tally: &'a Tally,
-    /// Paths of files whose end is missing: they count as they were when they were read, or not at all.
-    pub(crate) unfinished: BTreeSet<String>,
+    /// Files and sources that are not read.
+    pub(crate) left: LeftOut,
 }
 
 impl Run<'_> {
@@ -115,7 +115,7 @@ impl Run<'_> {
             root: self.root,
             reference: self.reference,
             tally: &self.tally,
-            unfinished: BTreeSet::new(),
+            left: LeftOut::default(),
         }
     }
 }
@@ -157,7 +157,10 @@ impl<'a> LoadStage<'a> {
             let of_source = TableInput::Source(source.spec.name.clone());
             let tables: Vec<&'a Table> = job.tables.iter().filter(|table| table.from == of_source).collect();
             if !tables.is_empty() {
-                sources.push(self.plan_source(source, &tables)?);
+                sources.push(match self.left.sources.contains(&source.spec.name) {
+                    true => self.plan_idle(source, &tables)?,
+                    false => self.plan_source(source, &tables)?,
+                });
             }
         }
 
@@ -201,6 +204,18 @@ impl<'a> LoadStage<'a> {
         Ok(PlannedSource { source, tables: planned, unmatched, pulled, unread, undeclared_keys })
     }
 
+    /// Loads of nothing, for the tables of a source whose files are not read.
+    fn plan_idle(&self, source: &'a Source, tables: &[&'a Table]) -> Result<PlannedSource<'a>, RunError> {
+        let mut planned = Vec::with_capacity(tables.len());
+        for table in tables {
+            let stored = self.store.table(&table.spec.name);
+            let base = self.base(&stored, table, Some(source), &[])?;
+            planned.push(Planned { table, stored, base, plan: InputPlan::default() });
+        }
+        let (unmatched, pulled, unread) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(PlannedSource { source, tables: planned, unmatched, pulled, unread, undeclared_keys: BTreeMap::new() })
+    }
+
     /// What a table needs of the files that were found for its source.
     fn plan_table(
         &self,
@@ -231,9 +246,9 @@ impl<'a> LoadStage<'a> {
             rebuild: base.reset.is_some(),
         };
 
-        let files = as_before(found.files.clone(), &self.unfinished, base.known());
+        let files = as_before(found.files.clone(), &self.left.files, base.known());
         let plan = InputPlan::new(base.known(), files, options, |file| {
-            match hash_before(&file.path, &self.unfinished, base.known()) {
+            match hash_before(&file.path, &self.left.files, base.known()) {
                 Some(hash) => Ok(hash),
                 None => looks.hash(file),
             }

@@ -6,9 +6,7 @@ use std::time::Instant;
 
 use tidetable_ingest::{LoadStats, NotedRows, RejectedRow};
 use tidetable_job::{Stage, Table, TableInput, several, shell_word};
-use tidetable_record::{
-    Added, DamageRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path,
-};
+use tidetable_record::{Added, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path};
 use tidetable_sql::QueryShape;
 use tidetable_store::StoreError;
 use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan};
@@ -27,7 +25,7 @@ use crate::run::stages::allowed::check_rejected;
 use crate::run::stages::derived::check_query_rejected;
 use crate::run::stages::load::{LoadStage, Pending, PlannedSource, idle_notes, pulls};
 use crate::run::stages::pulled;
-use crate::run::stages::unfinished::{Unfinished, is_being_written, is_of_dump};
+use crate::run::stages::unfinished::LeftOut;
 use crate::run::stages::unread::{
     expired_notes, folder_notes, former_inputs, future_note, hidden_versions_notes, lost_rows_notes, occur,
     replaced_before_notes, replaced_notes, rowless_notes, split_groups_notes, unmatched_notes, unread_notes,
@@ -45,15 +43,14 @@ struct LoadAttempt<'a> {
     compared: ComparedExports<'a>,
     /// Whether lost versions were looked for: no attempt of this run loses one.
     is_checked: bool,
-    /// Files whose end is missing.
-    unfinished: BTreeSet<String>,
+    left: LeftOut,
 }
 
 impl Run<'_> {
     /// Loads the tables of sources and commits them. Returns the plan of the run, the exports compared
     /// for it, and the first rejected rows.
     ///
-    /// A file whose end is missing does not keep the others from being loaded.
+    /// A file whose end is missing does not keep the others from being loaded, nor does an incomplete dump the other sources.
     pub(crate) fn load(
         &self,
         record: &mut RunRecord,
@@ -63,30 +60,13 @@ impl Run<'_> {
         let (plan, rejected) = self.attempts((Stage::Load, &names.join(", ")), record, |record| {
             loop {
                 let done = self.load_once(&mut attempt, record);
-                let file = done.as_ref().err().and_then(Unfinished::of);
-                // A dump is loaded as a whole or not at all.
-                let file = file.filter(|file| !is_of_dump(self.job, self.storage, &file.path));
-                let Some(file) = file else { return done };
-                if !attempt.unfinished.insert(file.path.clone()) {
-                    return done;
+                match &done {
+                    Err(error) if self.leaves_out(error, &mut attempt.left, record) => {}
+                    _ => return done,
                 }
-                self.leave_unfinished(file, record);
             }
         })?;
         Ok((plan, attempt.compared, rejected))
-    }
-
-    /// Tells that a file is not loaded. One that has not changed for long is no longer being written: the run did not do
-    /// all it should.
-    fn leave_unfinished(&self, file: Unfinished, record: &mut RunRecord) {
-        let Unfinished { path, error } = file;
-        if is_being_written(self.job, self.storage, &path, (self.options.clock)()) {
-            self.note(record, format!("{error}. The other files are loaded; the next run tries it again"));
-            return;
-        }
-        let undone = format!("load {path}");
-        self.observer.event(Event::Note(format!("warning: {undone} was left undone: {error}")));
-        record.damage.push(DamageRecord { undone, error });
     }
 
     /// One attempt to load the tables of sources and to commit them. Returns the plan of the run and the first rejected rows.
@@ -107,7 +87,7 @@ impl Run<'_> {
         let rejects = RejectLog::new(self.store.blobs().as_ref(), &self.options.run, None).after(earlier);
         let on_reject = |row: &RejectedRow| rejects.keep(row);
         let mut stage = self.stage(&on_reject);
-        stage.unfinished.clone_from(&attempt.unfinished);
+        stage.left.clone_from(&attempt.left);
         let sources = stage.plan()?;
         let plan = self.told_plan(attempt, &sources)?;
         took(record, "plan", clock);
@@ -370,9 +350,7 @@ impl Run<'_> {
 
     /// Records that `undone` was left, because `error` is of a damaged file.
     pub(crate) fn leave_undone(&self, record: &mut RunRecord, undone: String, error: RunError) {
-        let error = explained(self.store, error).to_string();
-        self.observer.event(Event::Note(format!("warning: {undone} was left undone: {error}")));
-        record.damage.push(DamageRecord { undone, error });
+        self.tell_undone(record, undone, explained(self.store, error).to_string());
     }
 
     /// Compacts the loaded tables where that is due. After a concurrent commit it is left
