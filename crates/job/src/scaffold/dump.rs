@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tidetable_source::sample::DumpSample;
+use tidetable_source::sample::{DumpSample, DumpedFamily};
 
 use crate::scaffold::layout::quoted;
 
@@ -38,24 +38,30 @@ impl DumpDraft<'_> {
         }
         text.push_str("\n# Each column of values holds the cells of one family.\n[sources.cells.families]\n");
         for (column, family) in columns.iter().zip(&self.sample.families) {
-            let _ = writeln!(text, "{column} = {}", quoted(family));
+            let _ = writeln!(text, "{column} = {}", quoted(&family.id));
         }
 
         let Self { table, .. } = self;
+        let granularity = if self.keeps_millis() { "" } else { "granularity = \"micros\"\n" };
         let _ = write!(
             text,
             "\n# For records instead of cells, declare in `columns` what was loaded into Bigtable, give the table the row key and the\n\
              # columns that the cells have, and write `layout = \"{table}\"` in place of `families`.\n\
-             [tables.{table}]\nfrom = \"cells\"\nrow_key = \"{ROW_KEY}\"\ngranularity = \"micros\"\n"
+             [tables.{table}]\nfrom = \"cells\"\nrow_key = \"{ROW_KEY}\"\n{granularity}"
         );
         for (column, family) in columns.iter().zip(&self.sample.families) {
             let _ = write!(
                 text,
                 "\n[tables.{table}.families.{}]\ncolumns = [{{ qualifier = \"{{qualifier:hex}}\", value = \"{{{column}:hex}}\" }}]\n",
-                quoted(family)
+                quoted(&family.id)
             );
         }
         text
+    }
+
+    /// Whether all timestamps of the dump are milliseconds, as those of Bigtable are by default.
+    fn keeps_millis(&self) -> bool {
+        self.sample.whole && !self.sample.has_micros
     }
 
     /// Notes for the user, a sentence each.
@@ -71,15 +77,23 @@ impl DumpDraft<'_> {
                 self.sample.cells
             ));
         }
+        let columns = columns(&self.sample.families);
+        for (column, family) in columns.iter().zip(&self.sample.families).filter(|(_, family)| family.has_eight_bytes) {
+            let name = &family.id;
+            notes.push(format!(
+                "All values of family `{name}` have 8 bytes. If they are integers, such as sums, write `{column} = \"int64\"` and \
+                 `value = \"{{{column}}}\"`"
+            ));
+        }
         notes
     }
 }
 
 /// A column for the values of each family, of distinct names.
-fn columns(families: &[String]) -> Vec<String> {
+fn columns(families: &[DumpedFamily]) -> Vec<String> {
     let mut columns: Vec<String> = Vec::new();
     for family in families {
-        let name: String = family.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let name: String = family.id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         let base = format!("value_{name}");
         let mut names = std::iter::once(base.clone()).chain((2_u32..).map(|number| format!("{base}_{number}")));
         columns.push(names.find(|name| !columns.contains(name)).unwrap_or(base));
@@ -93,7 +107,7 @@ mod tests {
 
     #[test]
     fn families_have_columns_of_distinct_names() {
-        let families = ["a-b", "a.b", "c"].map(str::to_owned);
+        let families = ["a-b", "a.b", "c"].map(|id| DumpedFamily { id: id.to_owned(), has_eight_bytes: false });
         assert_eq!(columns(&families), ["value_a_b", "value_a_b_2", "value_c"]);
     }
 }

@@ -151,7 +151,7 @@ pub fn propose(
     })
 }
 
-/// The job for a dump of Bigtable; `None` for other files. The last file is looked at.
+/// The job for a dump of Bigtable; `None` for other files. Of several dumps the newest is looked at.
 fn propose_dump(
     project: &Project,
     storage: &Storage,
@@ -159,11 +159,11 @@ fn propose_dump(
     patterns: &[String],
     files: &[InputFile],
 ) -> Result<Option<Proposal>, ProposeError> {
-    let Some(file) = files.last() else { return Ok(None) };
-    let sample = storage.dump_sample(file).map_err(SampleError::from)?;
+    let sample = storage.dump_sample(files).map_err(SampleError::from)?;
     let Some(sample) = sample else { return Ok(None) };
     if sample.families.is_empty() {
-        return Err(SampleError::Empty { path: file.path.clone() }.into());
+        let path = files.last().map(|file| file.path.clone()).unwrap_or_default();
+        return Err(SampleError::Empty { path }.into());
     }
     let table = table_name(project, job);
     let draft = dump::DumpDraft { job, table: &table, patterns, sample: &sample };

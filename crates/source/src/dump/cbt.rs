@@ -27,6 +27,9 @@ const LONGEST_LINE: usize = 256 << 20;
 /// Cells of a batch, unless one row has more.
 const BATCH_CELLS: usize = 1 << 16;
 
+/// Values of a file whose timestamps tell that it is such a file.
+const TELLING_VALUES: usize = 1000;
+
 /// The rows of such a file.
 pub(crate) struct CbtRows {
     bytes: Box<Decoded>,
@@ -85,6 +88,29 @@ impl CbtRows {
     /// [`SourceError::Foreign`], [`SourceError::NotDump`], [`SourceError::DumpLine`], [`SourceError::BlockUnfinished`], and those
     /// of reading.
     pub fn open(bytes: Decoded) -> Result<Self, SourceError> {
+        let mut rows = Self::begin(bytes)?;
+        rows.read_columns()?;
+        Ok(rows)
+    }
+
+    /// Whether a CSV is one of `cbt` by its content: it has both lines of columns, and timestamps behind its first values. Without
+    /// timestamps it may as well be a table with two lines of names.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn are_in(bytes: Decoded) -> Result<bool, SourceError> {
+        let mut rows = Self::begin(bytes)?;
+        let text = rows.buffer.get(rows.taken..).unwrap_or_default();
+        // No other line is read, as it could be endless.
+        if !text.starts_with(b",") && !text.starts_with(b"\"\",") {
+            return Ok(false);
+        }
+        rows.read_columns()?;
+        Ok(rows.columns.iter().all(|column| is_family(&column.family)) && rows.have_times())
+    }
+
+    /// Reads the beginning.
+    fn begin(bytes: Decoded) -> Result<Self, SourceError> {
         let cell = DataType::Struct(cell_fields());
         let cells = DataType::List(Field::new("item", cell, false).into());
         let fields = vec![Field::new(KEY, DataType::Binary, false), Field::new(CELLS, cells, false)];
@@ -105,8 +131,23 @@ impl CbtRows {
         if rows.buffer.starts_with(BYTE_ORDER_MARK) {
             rows.taken = BYTE_ORDER_MARK.len();
         }
-        rows.read_columns()?;
         Ok(rows)
+    }
+
+    /// Whether the first values have timestamps, all of them. What follows a line that cannot be read is not looked at.
+    fn have_times(&mut self) -> bool {
+        let mut fields = LineFields::default();
+        let mut found = 0;
+        while found < TELLING_VALUES && self.next_line(&mut fields).unwrap_or(false) {
+            let values = (1..fields.ends.len()).map(|place| fields.get(place)).filter(|value| !value.is_empty());
+            for value in values {
+                if time_of(value).is_none() {
+                    return false;
+                }
+                found += 1;
+            }
+        }
+        found > 0
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -299,7 +340,7 @@ impl RowsBuilder {
     }
 
     fn push(&mut self, column: &CellColumn, written: &[u8]) {
-        let (value, timestamp) = value_and_time(written);
+        let (value, timestamp) = time_of(written).unwrap_or((written, 0));
         self.families.append_value(&column.family);
         self.qualifiers.append_value(&column.qualifier);
         self.timestamps.append_value(timestamp);
@@ -339,14 +380,19 @@ fn cell_fields() -> Fields {
     ])
 }
 
-/// A value and its timestamp, if what follows its last `@` is an integer as Go writes them.
-fn value_and_time(written: &[u8]) -> (&[u8], i64) {
-    let found = memchr::memrchr(b'@', written).and_then(|at| written.split_at_checked(at));
-    let time = found.and_then(|(_, time)| integer(std::str::from_utf8(time.get(1..)?).ok()?));
-    match (found, time) {
-        (Some((value, _)), Some(time)) => (value, time),
-        _ => (written, 0),
-    }
+/// A value without its timestamp, and that, if what follows its last `@` is an integer as Go writes them.
+fn time_of(written: &[u8]) -> Option<(&[u8], i64)> {
+    let (value, time) = written.split_at_checked(memchr::memrchr(b'@', written)?)?;
+    Some((value, integer(std::str::from_utf8(time.get(1..)?).ok()?)?))
+}
+
+/// Whether Bigtable allows a name of a family.
+fn is_family(name: &str) -> bool {
+    let mut letters = name.bytes();
+    let is_word = |letter: u8| letter.is_ascii_alphanumeric() || letter == b'_';
+    name.len() <= 64
+        && letters.next().is_some_and(is_word)
+        && letters.all(|letter| is_word(letter) || matches!(letter, b'-' | b'.'))
 }
 
 /// An integer whose prefix tells its base: `0x3e8`, `0o17`, `017`, `0b1`, `1000`.

@@ -48,7 +48,7 @@ pub use numbers::codes::Codes;
 pub use numbers::missing::{FarNumber, FarNumbers};
 pub use numbers::unit::{SignForm, TextNumbers};
 pub use times::{TICKS, named_so};
-pub use typed::dump::DumpSample;
+pub use typed::dump::{DumpSample, DumpedFamily};
 pub use words::KeptMarker;
 
 use candidate::Candidate;

@@ -1,4 +1,4 @@
-//! Which files of a source are its newest dump.
+//! Which files are dumps of Bigtable, and which files of a source are its newest dump.
 //!
 //! A dump is one file, or several that were written together: `NAME-00000-of-00007.avro` and so on are the shards of `NAME.avro`,
 //! and files `part-0.avro`, `part-1.avro` .. of one folder are parts of that folder. Of several dumps the last by name is read, and no
@@ -7,9 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::blocks::OpenedBlocks;
+use crate::dump::{CbtRows, is_dump};
 use crate::error::SourceError;
-use crate::storage::InputFile;
+use crate::format::Format;
 use crate::storage::unread::{Unread, UnreadReason};
+use crate::storage::{InputFile, Storage};
 
 /// Most shards that a name may promise: more are a number that means something else.
 const MOST_SHARDS: usize = 100_000;
@@ -33,18 +36,60 @@ struct Shard<'a> {
 /// The files of the newest dump among `files`, and the older dumps by their names.
 ///
 /// # Errors
-/// [`SourceError::DumpIncomplete`] if shards of it are missing.
+/// [`SourceError::DumpIncomplete`] and [`SourceError::DumpsMixed`].
 pub(super) fn newest_dump(files: Vec<InputFile>) -> Result<(Vec<InputFile>, Vec<Unread>), SourceError> {
+    let (newest, older) = last_by_name(files);
+    check_dump(&newest)?;
+    let older = older.into_iter().map(|path| Unread { path, reason: UnreadReason::OlderDump });
+    Ok((newest, older.collect()))
+}
+
+/// The files of the last dump by name among `files`, whether it is whole or not, and the names of the others.
+pub(crate) fn last_by_name(files: Vec<InputFile>) -> (Vec<InputFile>, Vec<String>) {
     let mut dumps: BTreeMap<(Vec<NamePart>, String), Vec<InputFile>> = BTreeMap::new();
     for file in files {
         let name = dump_name(&file.path);
         dumps.entry((name_parts(&name), name)).or_default().push(file);
     }
-    let Some(((_, name), files)) = dumps.pop_last() else { return Ok((Vec::new(), Vec::new())) };
-    check_shards(&name, &files)?;
-    check_parts(&name, &files)?;
-    let older = dumps.into_keys().map(|(_, path)| Unread { path, reason: UnreadReason::OlderDump });
-    Ok((files, older.collect()))
+    let last = dumps.pop_last().map(|(_, files)| files).unwrap_or_default();
+    (last, dumps.into_keys().map(|(_, name)| name).collect())
+}
+
+/// Checks that `files` of one dump are all that their names promise.
+///
+/// # Errors
+/// [`SourceError::DumpIncomplete`] if some are missing, [`SourceError::DumpsMixed`] if they are of several dumps.
+pub(crate) fn check_dump(files: &[InputFile]) -> Result<(), SourceError> {
+    let Some(first) = files.first() else { return Ok(()) };
+    let name = dump_name(&first.path);
+    check_shards(&name, files)?;
+    check_parts(&name, files)
+}
+
+impl Storage {
+    /// The format of a dump that a file has, by its content; `None` if it is no dump.
+    ///
+    /// # Errors
+    /// Those of opening the file.
+    pub(crate) fn dump_format(&self, input: &InputFile) -> Result<Option<Format>, SourceError> {
+        match input.format {
+            Format::Parquet | Format::BigtableParquet => {
+                Ok(is_dump(self.parquet(input)?.schema()).then_some(Format::BigtableParquet))
+            }
+            Format::Avro | Format::BigtableAvro => {
+                let mut blocks = self.blocks(input)?;
+                let opened = OpenedBlocks::open(&mut blocks, Format::Avro)?;
+                Ok(is_dump(opened.schema()).then_some(Format::BigtableAvro))
+            }
+            Format::CbtCsv => Ok(Some(Format::CbtCsv)),
+            Format::Csv => {
+                // Whoever reads it as a table tells why it cannot be read.
+                let is_dump = self.decoded(input).and_then(CbtRows::are_in).unwrap_or(false);
+                Ok(is_dump.then_some(Format::CbtCsv))
+            }
+            Format::Json | Format::Arrow => Ok(None),
+        }
+    }
 }
 
 /// A run of digits of a name, or of other characters.

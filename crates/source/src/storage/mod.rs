@@ -51,6 +51,7 @@ pub use crate::bucket_error::{BucketAddress, BucketError, BucketFault, describe_
 pub use client::{OpenedBucket, is_http, open_object_store};
 pub use discover::DiscoveredFiles;
 pub use dump_set::folder_of_part;
+pub(crate) use dump_set::{check_dump, last_by_name};
 pub use packed::PackedContent;
 pub use pattern::literal_folders;
 pub use pull_list::{PULL_DIRECTORY, PULL_FORMAT, PULL_LIST, PULL_UNDER_WAY, PullList, PulledDirectory, PulledFamily};
@@ -293,10 +294,7 @@ impl Storage {
             }
             Format::Arrow => InputReader::arrow(spec, columns, self.blocks(input)?),
             Format::Avro | Format::BigtableAvro => InputReader::avro(spec, columns, self.blocks(input)?),
-            Format::CbtCsv => {
-                let bytes = Decoded::new(input.path.clone(), self.stop_check.read(self.raw(input)?))?;
-                InputReader::cbt(spec, columns, bytes)
-            }
+            Format::CbtCsv => InputReader::cbt(spec, columns, self.decoded(input)?),
             Format::Parquet | Format::BigtableParquet => {
                 InputReader::parquet(spec, self.parquet(input)?, columns, input.path.clone(), self.stop_check.clone())
             }
@@ -399,8 +397,12 @@ impl Storage {
 
     /// The bytes of a file of blocks.
     pub(crate) fn blocks(&self, input: &InputFile) -> Result<BlockInput, SourceError> {
-        let bytes = Decoded::new(input.path.clone(), self.stop_check.read(self.raw(input)?))?;
-        Ok(BlockInput::new(bytes))
+        Ok(BlockInput::new(self.decoded(input)?))
+    }
+
+    /// The bytes of a file without its compression.
+    pub(crate) fn decoded(&self, input: &InputFile) -> Result<Decoded, SourceError> {
+        Decoded::new(input.path.clone(), self.stop_check.read(self.raw(input)?))
     }
 
     /// A Parquet file whose footer has been read.

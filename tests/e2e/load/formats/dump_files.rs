@@ -40,6 +40,56 @@ fn large_values_of_parquet_take_bounded_memory() {
 }
 
 #[test]
+fn every_shard_tells_a_proposal_of_its_families_and_times() {
+    let project = Project::empty();
+    // Older dumps do not count.
+    project.write("d/2026-01-01-00000-of-00001.csv", ",OLD\n,q\na,v@1\n");
+    project.write("d/2026-01-02-00000-of-00002.csv", ",METER\n,q\na,v@1000\n");
+    project.write("d/2026-01-02-00001-of-00002.csv", ",n-0.x,\n,q,r\nb,\0\0\0\0\0\0\0\x05@2000,\nc,12345678@2000,\n");
+    let said = project.ok(&["new", "shards", "--from", "d/"]);
+    let text = project.read("jobs/shards/job.toml");
+    assert!(text.contains("format = \"cbt-csv\"") && text.contains("\"n-0.x\"") && !text.contains("OLD"), "{text}");
+    assert!(!text.contains("granularity"), "{text}");
+    assert!(one_line(&said).contains("All values of family `n-0.x` have 8 bytes"), "{said}");
+    project.run_job("shards");
+    assert_eq!(project.sql("select count(*) as n from cells.SHARDS"), [json!({ "n": 3 })]);
+
+    // Microseconds in any shard make the table keep them.
+    project.write("d/2026-01-02-00001-of-00002.csv", ",n-0.x,\n,q,r\nb,v@2001,\nb,v@2002,\n");
+    project.ok(&["new", "shards", "--from", "d/", "--force"]);
+    assert!(project.read("jobs/shards/job.toml").contains("granularity = \"micros\""));
+    project.ok(&["run", "shards", "--rebuild"]);
+    assert_eq!(project.sql("select count(*) as n from cells.SHARDS"), [json!({ "n": 3 })]);
+
+    // Without one of its shards a dump is no ground for a proposal.
+    fs::remove_file(project.path("d/2026-01-02-00000-of-00002.csv")).unwrap();
+    let said = project.fails(2, &["new", "again", "--from", "d/"]);
+    assert!(said.contains("1 of its 2 files is missing"), "{said}");
+}
+
+#[test]
+fn a_table_with_two_lines_of_names_is_no_dump() {
+    for (text, is_dump) in [
+        (",METER,\n,a,b\nk,1@1000,\nl,,2@-7\n", true),
+        (",METER,\n,a,b\nk,1@1000,\nl,,2\n", false),
+        (",Region A,\n,x,y\n2026-01-01,1@1000,2@1000\n", false),
+        (",A,\n,x,y\n2026-01-01T00:00:00Z,1,2\n2026-01-01T01:00:00Z,3,4\n", false),
+        (",a,b\n0,1@1000,2@1000\n", false),
+        (",A\n,x\n", false),
+    ] {
+        // The name says nothing.
+        for name in ["in/1.csv", "in/1.cbt.csv"] {
+            let project = Project::empty();
+            project.write(name, text);
+            let ran = project.run(&["new", "t", "--from", name]);
+            let job = fs::read_to_string(project.path("jobs/t/job.toml")).unwrap_or_default();
+            let said = format!("{name} {text:?}: {}{}", ran.stdout, ran.stderr);
+            assert_eq!(job.contains("cbt-csv"), is_dump, "{said}");
+        }
+    }
+}
+
+#[test]
 fn an_incomplete_dump_does_not_hold_back_other_sources() {
     const READINGS: &str = "\n[sources.readings]\nfiles = [\"in/*.csv\"]\ntime = \"ts\"\n\
         columns = { meter = \"uint64\", ts = \"timestamp\", kwh = \"float64\" }\n\

@@ -1,42 +1,75 @@
 //! What a dump of Bigtable holds, for a proposal of its job.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use arrow::array::AsArray;
+use arrow::datatypes::TimestampMicrosecondType;
 use tidetable_layout::FieldType;
 
-use crate::blocks::OpenedBlocks;
-use crate::dump::is_dump;
 use crate::error::SourceError;
 use crate::format::Format;
 use crate::spec::{ColumnSpec, SourceSpec};
-use crate::storage::{InputFile, Storage};
+use crate::storage::{InputFile, Storage, check_dump, last_by_name};
 
-/// Parts of a file whose cells are looked at.
-const PARTS: usize = 64;
+/// Parts of the files of a dump whose cells are looked at: one of each file at least.
+const PARTS: usize = 128;
 
-/// What the beginning of a dump holds.
+/// What the files of a dump hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DumpSample {
     /// The format as a source declares it.
     pub format: Format,
-    /// The ids of the families of its cells, in order.
-    pub families: Vec<String>,
+    /// The families of its cells, in order.
+    pub families: Vec<DumpedFamily>,
     /// The number of cells that were looked at.
     pub cells: u64,
-    /// Whether these are all cells of the file.
+    /// Whether these are all cells of all files.
     pub whole: bool,
+    /// Whether a timestamp has microseconds.
+    pub has_micros: bool,
+}
+
+/// A family of a dump.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DumpedFamily {
+    /// Its name in Bigtable.
+    pub id: String,
+    /// Whether all values have eight bytes, as integers have, and sums.
+    pub has_eight_bytes: bool,
 }
 
 impl Storage {
-    /// Looks at a file as a dump of Bigtable; `None` if it is none.
+    /// Looks at all files of the newest dump of Bigtable among `inputs`; `None` if the last of them by name are no dump.
     ///
     /// # Errors
-    /// Those of opening and reading the file.
-    pub fn dump_sample(&self, input: &InputFile) -> Result<Option<DumpSample>, SourceError> {
-        let Some(format) = self.dump_format(input)? else { return Ok(None) };
+    /// [`SourceError::DumpIncomplete`] and [`SourceError::DumpsMixed`], and those of opening and reading files.
+    pub fn dump_sample(&self, inputs: &[InputFile]) -> Result<Option<DumpSample>, SourceError> {
+        let (newest, _) = last_by_name(inputs.to_vec());
+        let Some(first) = newest.first() else { return Ok(None) };
+        let Some(format) = self.dump_format(first)? else { return Ok(None) };
+        check_dump(&newest)?;
+
+        let mut families = BTreeMap::new();
+        let mut sample = DumpSample { format, families: Vec::new(), cells: 0, whole: true, has_micros: false };
+        let parts = (PARTS / newest.len()).max(1);
+        for input in newest {
+            self.add_dump_file(&input.with_format(format), parts, &mut families, &mut sample)?;
+        }
+        let families = families.into_iter();
+        sample.families = families.map(|(id, has_eight_bytes)| DumpedFamily { id, has_eight_bytes }).collect();
+        Ok(Some(sample))
+    }
+
+    /// Adds the first `parts` of a file to `sample`, and to `families` whether all their values have eight bytes.
+    fn add_dump_file(
+        &self,
+        input: &InputFile,
+        parts: usize,
+        families: &mut BTreeMap<String, bool>,
+        sample: &mut DumpSample,
+    ) -> Result<(), SourceError> {
         let spec = SourceSpec {
-            format: Some(format),
+            format: Some(input.format),
             columns: vec![
                 ColumnSpec::new("family", FieldType::Text),
                 ColumnSpec::new("timestamp", FieldType::Timestamp),
@@ -45,47 +78,38 @@ impl Storage {
             time: "timestamp".to_owned(),
             ..SourceSpec::default()
         };
-        let input = input.clone().with_format(format);
-        let mut reader = self.open(&spec, &input)?;
+        let mut reader = self.open(&spec, input)?;
         let parser = reader.parser();
 
-        let mut families = BTreeSet::new();
-        let mut sample = DumpSample { format, families: Vec::new(), cells: 0, whole: true };
         for part in 0.. {
             let Some(chunk) = reader.next().transpose()? else { break };
-            if part == PARTS {
+            if part == parts {
                 sample.whole = false;
                 break;
             }
             let batch = parser.parse(chunk)?.batch;
             sample.cells += batch.num_rows() as u64;
-            let Some(names) = batch.column_by_name("family").and_then(|names| names.as_string_opt::<i32>()) else {
-                continue;
-            };
-            for name in names.iter().flatten() {
-                if !families.contains(name) {
-                    families.insert(name.to_owned());
+            let column = |name: &str| batch.column_by_name(name);
+            if let Some(times) =
+                column("timestamp").and_then(|times| times.as_primitive_opt::<TimestampMicrosecondType>())
+            {
+                sample.has_micros |= times.iter().flatten().any(|time| time % 1000 != 0);
+            }
+
+            let [names, values] =
+                ["family", "value"].map(|name| column(name).and_then(|texts| texts.as_string_opt::<i32>()));
+            for (name, value) in names.into_iter().flatten().zip(values.into_iter().flatten()) {
+                let (Some(name), Some(value)) = (name, value) else { continue };
+                // In hexadecimal.
+                let has_eight_bytes = value.len() == 16;
+                match families.get_mut(name) {
+                    Some(all) => *all &= has_eight_bytes,
+                    None => {
+                        families.insert(name.to_owned(), has_eight_bytes);
+                    }
                 }
             }
         }
-        sample.families = families.into_iter().collect();
-        Ok(Some(sample))
-    }
-
-    /// The format of a dump that a file has, by its schema; by its two lines of columns if its name ends with `.cbt.csv`.
-    fn dump_format(&self, input: &InputFile) -> Result<Option<Format>, SourceError> {
-        match input.format {
-            Format::Parquet | Format::BigtableParquet => {
-                Ok(is_dump(self.parquet(input)?.schema()).then_some(Format::BigtableParquet))
-            }
-            Format::Avro | Format::BigtableAvro => {
-                let mut blocks = self.blocks(input)?;
-                let opened = OpenedBlocks::open(&mut blocks, Format::Avro)?;
-                Ok(is_dump(opened.schema()).then_some(Format::BigtableAvro))
-            }
-            Format::CbtCsv => Ok(Some(Format::CbtCsv)),
-            Format::Csv if input.path.to_ascii_lowercase().contains(".cbt.csv") => Ok(Some(Format::CbtCsv)),
-            Format::Csv | Format::Json | Format::Arrow => Ok(None),
-        }
+        Ok(())
     }
 }
