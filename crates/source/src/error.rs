@@ -192,10 +192,18 @@ pub enum SourceError {
     /// A file without the columns of a dump of Bigtable.
     #[error(
         "{path}: this is no dump of Bigtable: it has {}; a dump has `key` and `cells` with family, qualifier, timestamp and \
-         value, in CSV a line of families and one of qualifiers: correct `format`",
+         value, in CSV a line of families and one of qualifiers: write `format = \"{format}\"` if it has columns",
         names(found)
     )]
-    NotDump { path: String, found: Vec<String> },
+    NotDump {
+        path: String,
+        found: Vec<String>,
+        /// The format of such a file with columns, as job files name it.
+        format: &'static str,
+    },
+    /// A dump of Bigtable that a source reads as a file of columns.
+    #[error("{path}: this is a dump of Bigtable, and the source reads columns: write `format = \"{format}\"`")]
+    DumpAsColumns { path: String, format: &'static str },
     /// Cells of a dump that no column takes.
     #[error(
         "{path}: it has cells of family {family:?}, which no column holds: add a column, such as value_{} = \"text\", to `columns`, \
@@ -261,6 +269,19 @@ impl SourceError {
             Self::Compression { path, source, .. } if source.kind() == io::ErrorKind::UnexpectedEof => Some(path),
             _ => None,
         }
+    }
+
+    /// Whether the columns of a file are not those that a source declares.
+    pub(crate) fn is_of_columns(&self) -> bool {
+        use SourceError as E;
+        matches!(
+            self,
+            E::MissingColumn { .. }
+                | E::ColumnType { .. }
+                | E::MissingList { .. }
+                | E::DuplicateColumn { .. }
+                | E::NoHeader { .. }
+        )
     }
 
     /// Whether it says that a dump of Bigtable lacks files, or has files of several.

@@ -205,7 +205,8 @@ impl CbtRows {
         let are_columns = families.get(0).is_empty() && qualifiers.get(0).is_empty();
         if !are_columns || families.ends.len() != qualifiers.ends.len() {
             let found = (0..families.ends.len()).map(|at| String::from_utf8_lossy(families.get(at)).into_owned());
-            return Err(SourceError::NotDump { path: self.path(), found: found.collect() });
+            let (path, found, format) = (self.path(), found.collect(), Format::Csv.key());
+            return Err(SourceError::NotDump { path, found, format });
         }
         for place in 1..families.ends.len() {
             let family = match (families.get(place), self.columns.last()) {

@@ -11,6 +11,7 @@ use crate::dump::raw::RawColumns;
 use crate::dump::records;
 use crate::dump::rows::DumpRows;
 use crate::error::SourceError;
+use crate::format::Format;
 use crate::spec::{DumpForm, DumpLayout, SourceSpec};
 
 /// Turns rows of a dump into rows of its source.
@@ -33,8 +34,10 @@ impl Dump {
     /// [`SourceError::NotDump`].
     pub fn new(spec: &SourceSpec, path: &str, schema: &Schema) -> Result<Self, SourceError> {
         if !is_dump(schema) {
+            let path = path.to_owned();
             let found = schema.fields().iter().map(|field| field.name().clone()).collect();
-            return Err(SourceError::NotDump { path: path.to_owned(), found });
+            let format = if spec.format == Some(Format::BigtableAvro) { Format::Avro } else { Format::Parquet };
+            return Err(SourceError::NotDump { path, found, format: format.key() });
         }
         let rows = match &spec.dump {
             DumpForm::Cells { families, keeps_micros } => {

@@ -71,6 +71,17 @@ impl Foreign {
         Self { is_stored: true, ..self }
     }
 
+    /// The same, of a file that was to be a dump of Bigtable.
+    pub(crate) fn as_dump(self) -> Self {
+        let way_on = match self.name {
+            "Avro" => Say("if it is a dump of Bigtable, write `format = \"bigtable-avro\"`"),
+            "Parquet" => Say("if it is a dump of Bigtable, write `format = \"bigtable-parquet\"`"),
+            _ if self == TEXT => Say("if it is a CSV of cbt, write `format = \"cbt-csv\"`"),
+            _ => self.way_on,
+        };
+        Self { way_on, ..self }
+    }
+
     /// The format of a file that was to be read as text and begins with `bytes`; `None` for text, and for an unknown format.
     pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..LOOKED_AT).unwrap_or(bytes);

@@ -11,6 +11,7 @@ use crate::blocks::OpenedBlocks;
 use crate::dump::{CbtRows, is_dump};
 use crate::error::SourceError;
 use crate::format::Format;
+use crate::spec::SourceSpec;
 use crate::storage::unread::{Unread, UnreadReason};
 use crate::storage::{InputFile, Storage};
 
@@ -88,6 +89,24 @@ impl Storage {
                 Ok(is_dump.then_some(Format::CbtCsv))
             }
             Format::Json | Format::Arrow => Ok(None),
+        }
+    }
+
+    /// `error`, met by a source when it opened a file; if the file is a dump and the source reads columns, or it is none and the source
+    /// reads dumps, with the format that is right.
+    pub(super) fn with_right_format(&self, spec: &SourceSpec, input: &InputFile, error: SourceError) -> SourceError {
+        if spec.format.is_some_and(Format::is_dump) {
+            return match error {
+                SourceError::Foreign { path, format } => SourceError::Foreign { path, format: format.as_dump() },
+                error => error,
+            };
+        }
+        if !error.is_of_columns() {
+            return error;
+        }
+        match self.dump_format(input) {
+            Ok(Some(format)) => SourceError::DumpAsColumns { path: input.path.clone(), format: format.key() },
+            _ => error,
         }
     }
 }

@@ -299,7 +299,7 @@ impl Storage {
                 InputReader::parquet(spec, self.parquet(input)?, columns, input.path.clone(), self.stop_check.clone())
             }
         });
-        opened?.in_order(spec)
+        opened.map_err(|error| self.with_right_format(spec, input, error))?.in_order(spec)
     }
 
     /// Makes the clients of the stores of a source, so that mistakes in its places and settings are found. Asks nothing of them.

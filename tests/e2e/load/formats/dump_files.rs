@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use super::dumps::raw_job;
+use super::dumps::{ORIGIN, raw_job};
 use crate::harness::system::{measured, python, run_script};
 use crate::harness::Project;
 
@@ -144,4 +144,41 @@ fn an_incomplete_dump_does_not_hold_back_other_sources() {
     project.write("d/2-00000-of-00002.csv", cbt(&["d,v@1000", "e,v@1000"]));
     let (code, said) = read_day(5);
     assert_eq!((code, dumped(), published(5)), (Some(0), json!(3), json!(1)), "{said}");
+}
+
+#[test]
+fn a_wrong_format_is_told_with_the_right_one() {
+    const COLUMNS: &str = "name = \"j\"\n[sources.s]\nfiles = [\"FILE\"]\nformat = \"FORMAT\"\ntime = \"ts\"\n\
+        columns = { meter = \"uint64\", ts = \"timestamp\", kwh = \"float64\" }\n\
+        [tables.T]\nrow_key = \"{meter:03}#{ts:%Y%m%d}\"\n\
+        [tables.T.families.M]\ncolumns = [{ qualifier = \"{ts:%H%M}\", value = \"{kwh}\" }]\n";
+    let project = Project::new("origin", ORIGIN);
+    project.write("in/a.csv", "meter,ts,kwh,note\n1,2026-01-01T10:00:00Z,1.50,a\n");
+    project.run_job("origin");
+    for (format, ending) in [("bigtable-parquet", "parquet"), ("bigtable-avro", "avro"), ("cbt-csv", "csv")] {
+        fs::create_dir_all(project.path("d")).unwrap();
+        project.ok(&["export", "SENSOR", "--format", format, "-O", &format!("d/dump.{ending}")]);
+    }
+    project.ok(&["export", "-c", "select meter, ts from SENSOR", "-O", "d/table.parquet"]);
+    for (file, format, wanted) in [
+        (
+            "d/dump.parquet",
+            "parquet",
+            "this is a dump of Bigtable, and the source reads columns: write `format = \"bigtable-parquet\"`",
+        ),
+        ("d/dump.avro", "avro", "write `format = \"bigtable-avro\"`"),
+        ("d/dump.csv", "csv", "write `format = \"cbt-csv\"`"),
+        ("d/table.parquet", "bigtable-parquet", "write `format = \"parquet\"` if it has columns"),
+        ("in/a.csv", "cbt-csv", "write `format = \"csv\"` if it has columns"),
+        ("d/dump.avro", "bigtable-parquet", "if it is a dump of Bigtable, write `format = \"bigtable-avro\"`"),
+        ("d/dump.parquet", "bigtable-avro", "if it is a dump of Bigtable, write `format = \"bigtable-parquet\"`"),
+        ("d/dump.csv", "bigtable-avro", "if it is a CSV of cbt, write `format = \"cbt-csv\"`"),
+    ] {
+        let is_dump = format.contains('-');
+        let job = if is_dump { raw_job(file, format) } else { COLUMNS.replace("FILE", file).replace("FORMAT", format) };
+        let name = if is_dump { "raw" } else { "j" };
+        project.write(&format!("jobs/{name}/job.toml"), job);
+        let said = one_line(&project.fails(1, &["run", name]));
+        assert!(said.contains(file) && said.contains(wanted), "{file} as {format}: {said}");
+    }
 }
