@@ -204,6 +204,14 @@ pub enum SourceError {
     /// A dump of Bigtable that a source reads as a file of columns.
     #[error("{path}: this is a dump of Bigtable, and the source reads columns: write `format = \"{format}\"`")]
     DumpAsColumns { path: String, format: &'static str },
+    /// A column of a dump whose type is no such one.
+    #[error(
+        "{path}: column {column} is {found}, and dumps of Bigtable have {wanted} there; write the dump again with that type"
+    )]
+    DumpColumn { path: String, column: String, found: String, wanted: &'static str },
+    /// A timestamp of a dump that is no timestamp of Bigtable.
+    #[error("{path}: column cells.timestamp has {time}, which {problem}; write the dump again in microseconds")]
+    DumpTime { path: String, time: String, problem: &'static str },
     /// Cells of a dump that no column takes.
     #[error(
         "{path}: it has cells of family {family:?}, which no column holds: add a column, such as value_{} = \"text\", to `columns`, \

@@ -14,7 +14,7 @@ use crate::columnar::columns::{self, FileColumn};
 use crate::columnar::explode::{Exploded, Lists};
 use crate::columnar::type_words::type_words;
 use crate::csv::TextNotes;
-use crate::dump::{Dump, DumpRows};
+use crate::dump::{Dump, DumpRows, UnlikeColumn, unlike_column};
 use crate::error::SourceError;
 use crate::origin::row_text;
 use crate::plan::{Declaration, Matched, PathColumn, match_columns};
@@ -100,8 +100,8 @@ impl ColumnarPlan {
     /// `schema` is that of its batches, and `find` gives the columns of the schema of its events.
     ///
     /// # Errors
-    /// [`SourceError::MissingColumn`], [`SourceError::ColumnType`], [`SourceError::MissingList`] and
-    /// [`SourceError::PathValue`].
+    /// [`SourceError::MissingColumn`], [`SourceError::ColumnType`], [`SourceError::MissingList`], [`SourceError::NotDump`],
+    /// [`SourceError::DumpColumn`] and [`SourceError::PathValue`].
     pub fn new(
         spec: &SourceSpec,
         path: &str,
@@ -115,7 +115,13 @@ impl ColumnarPlan {
             return Err(SourceError::MissingList { path: path.to_owned(), list: list.to_owned(), header });
         }
         let dump = match spec.format {
-            Some(format) if format.is_dump() => Some(Dump::new(spec, path, schema)?),
+            Some(format) if format.is_dump() => {
+                if let Some(UnlikeColumn { column, found, wanted }) = unlike_column(schema) {
+                    let (path, found) = (path.to_owned(), type_words(&found));
+                    return Err(SourceError::DumpColumn { path, column, found, wanted });
+                }
+                Some(Dump::new(spec, path, schema)?)
+            }
             _ => None,
         };
         let (events, found) = match &dump {

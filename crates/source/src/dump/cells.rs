@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType, Field, Fields, Int64Type, Schema, TimeUnit};
 use arrow::error::ArrowError;
 use tidetable_layout::parse::ParsedCell;
 
+use crate::error::SourceError;
 use crate::reject::RejectReason;
 
 /// The columns of a dump.
@@ -19,33 +20,92 @@ pub(super) const QUALIFIER: &str = "qualifier";
 pub(super) const TIMESTAMP: &str = "timestamp";
 pub(super) const VALUE: &str = "value";
 
-/// Whether batches of `schema` are rows of a dump: `key`, and `cells` with their fields.
+/// Whether batches of `schema` are rows of a dump: `key`, and `cells` with their fields, all of types that can be read.
 pub(crate) fn is_dump(schema: &Schema) -> bool {
-    let is_key = schema.field_with_name(KEY).is_ok_and(|key| is_bytes(key.data_type()));
-    let cells = schema.field_with_name(CELLS).ok().and_then(|cells| cell_fields(cells.data_type()));
-    is_key && cells.is_some_and(are_cells)
+    parts(schema).is_some_and(|parts| parts.iter().all(|part| part.is_read()))
+}
+
+/// A column of a dump whose type is not read.
+#[derive(Debug)]
+pub(crate) struct UnlikeColumn {
+    pub column: String,
+    pub found: DataType,
+    /// The types that are read, in words.
+    pub wanted: &'static str,
+}
+
+/// The types of timestamps that are read, in words.
+pub(crate) const TIME_TYPES: &str = "integers, or timestamps of 64 bits";
+
+/// The first column whose type is not read, if the names are those of a dump.
+pub(crate) fn unlike_column(schema: &Schema) -> Option<UnlikeColumn> {
+    let cells = schema.field_with_name(CELLS).ok()?;
+    let Some(parts) = parts(schema) else {
+        let is_other_list = list_item(cells.data_type()).is_none() && schema.field_with_name(KEY).is_ok();
+        return is_other_list.then(|| UnlikeColumn {
+            column: CELLS.to_owned(),
+            found: cells.data_type().clone(),
+            wanted: "a list of variable length, of family, qualifier, timestamp and value",
+        });
+    };
+    let part = parts.into_iter().find(|part| !part.is_read())?;
+    let column = if part.name == KEY { KEY.to_owned() } else { format!("{CELLS}.{}", part.name) };
+    let wanted = if part.name == TIMESTAMP { TIME_TYPES } else { "bytes or text" };
+    Some(UnlikeColumn { column, found: part.kind.clone(), wanted })
+}
+
+/// A column of a dump, or a field of its cells.
+struct Part<'a> {
+    name: &'static str,
+    kind: &'a DataType,
+}
+
+impl Part<'_> {
+    fn is_read(&self) -> bool {
+        match self.name {
+            TIMESTAMP => matches!(self.kind, DataType::Int64 | DataType::Timestamp(..)),
+            _ => is_bytes(self.kind),
+        }
+    }
+}
+
+/// The parts of a dump by their names; `None` if some are missing.
+fn parts(schema: &Schema) -> Option<[Part<'_>; 5]> {
+    let key = schema.field_with_name(KEY).ok()?;
+    let cells = schema.field_with_name(CELLS).ok()?;
+    let fields = cell_fields(cells.data_type())?;
+    let part = |name: &'static str| {
+        let field = fields.iter().find(|field| field.name() == name)?;
+        Some(Part { name, kind: field.data_type() })
+    };
+    let key = Part { name: KEY, kind: key.data_type() };
+    Some([key, part(FAMILY)?, part(QUALIFIER)?, part(TIMESTAMP)?, part(VALUE)?])
+}
+
+fn list_item(list: &DataType) -> Option<&DataType> {
+    match list {
+        DataType::List(item) | DataType::LargeList(item) => Some(item.data_type()),
+        _ => None,
+    }
 }
 
 /// The fields of the structs of a list.
 fn cell_fields(list: &DataType) -> Option<&Fields> {
-    let (DataType::List(item) | DataType::LargeList(item)) = list else { return None };
-    match item.data_type() {
+    match list_item(list)? {
         DataType::Struct(fields) => Some(fields),
         _ => None,
     }
 }
 
-fn are_cells(fields: &Fields) -> bool {
-    let has = |name: &str, is_kind: fn(&DataType) -> bool| {
-        fields.iter().any(|field| field.name() == name && is_kind(field.data_type()))
-    };
-    let is_time = |kind: &DataType| matches!(kind, DataType::Int64 | DataType::Timestamp(..));
-    has(FAMILY, is_bytes) && has(QUALIFIER, is_bytes) && has(TIMESTAMP, is_time) && has(VALUE, is_bytes)
-}
-
+/// Whether values are bytes, whatever holds them. A text is the bytes of its UTF-8.
 fn is_bytes(kind: &DataType) -> bool {
     use DataType as D;
-    matches!(kind, D::Binary | D::LargeBinary | D::BinaryView | D::Utf8 | D::LargeUtf8 | D::Utf8View)
+    match kind {
+        D::Binary | D::LargeBinary | D::BinaryView | D::FixedSizeBinary(_) => true,
+        D::Utf8 | D::LargeUtf8 | D::Utf8View => true,
+        D::Dictionary(_, values) => is_bytes(values),
+        _ => false,
+    }
 }
 
 /// The rows of a batch of a dump.
@@ -62,38 +122,28 @@ pub(crate) struct CellLists {
 }
 
 impl CellLists {
-    /// Takes a batch of a dump apart. Nothing is copied where the types are those of Google's schemas.
+    /// Takes a batch of the dump at `path` apart. Nothing is copied where the types are those of Google's schemas.
     ///
     /// # Errors
-    /// If a type cannot be read, or a text is not UTF-8.
-    pub fn of(batch: &RecordBatch) -> Result<Self, ArrowError> {
-        let keys = cast(column(batch, KEY)?, &DataType::Binary)?;
-        let cells = column(batch, CELLS)?;
-        let Some(fields) = cell_fields(cells.data_type()) else { return Err(missing(CELLS)) };
-        let item = DataType::List(Field::new("item", DataType::Struct(fields.clone()), true).into());
-        let lists = if matches!(cells.data_type(), DataType::List(_)) { cells.clone() } else { cast(cells, &item)? };
-        let lists = lists.as_list::<i32>().clone();
-
+    /// [`SourceError::DumpTime`], and [`SourceError::Arrow`] if a type cannot be read.
+    pub fn of(path: &str, batch: &RecordBatch) -> Result<Self, SourceError> {
+        let arrow = |source| SourceError::Arrow { path: path.to_owned(), source };
+        let (keys, lists) = lists(batch).map_err(arrow)?;
         let structs = lists.values().as_struct().clone();
-        let field = |name: &str| structs.column_by_name(name).ok_or_else(|| missing(name));
-        let timestamps = match field(TIMESTAMP)?.data_type() {
-            DataType::Timestamp(_, zone) => {
-                cast(field(TIMESTAMP)?, &DataType::Timestamp(TimeUnit::Microsecond, zone.clone()))?
-            }
-            _ => field(TIMESTAMP)?.clone(),
-        };
-        let [qualifiers, values] = [QUALIFIER, VALUE].map(|name| cast(field(name)?, &DataType::Binary));
-        let families = cast(&cast(field(FAMILY)?, &DataType::Binary)?, &DataType::Utf8)?;
-        let timestamps = cast(&timestamps, &DataType::Int64)?;
-        let (qualifiers, values) = (qualifiers?, values?);
+        let field = |name: &str| structs.column_by_name(name).ok_or_else(|| arrow(missing(name)));
+        let bytes = |name: &str| cast(field(name)?, &DataType::Binary).map_err(arrow);
+
+        let timestamps = micros(path, field(TIMESTAMP)?)?;
+        let families = cast(&bytes(FAMILY)?, &DataType::Utf8).map_err(arrow)?;
+        let (qualifiers, values) = (bytes(QUALIFIER)?, bytes(VALUE)?);
         let parts: [&dyn Array; 5] = [&structs, &families, &qualifiers, &timestamps, &values];
         Ok(Self {
-            keys: keys.as_binary::<i32>().clone(),
+            keys,
             are_whole: parts.iter().all(|part| part.null_count() == 0),
             lists,
             families: families.as_string::<i32>().clone(),
             qualifiers: qualifiers.as_binary::<i32>().clone(),
-            timestamps: timestamps.as_primitive::<Int64Type>().clone(),
+            timestamps,
             values: values.as_binary::<i32>().clone(),
         })
     }
@@ -154,6 +204,38 @@ impl CellLists {
         ];
         is_null.into_iter().find(|(_, is_null)| *is_null).map(|(part, _)| RejectReason::NoPart { part })
     }
+}
+
+/// The keys and the cells of a batch.
+fn lists(batch: &RecordBatch) -> Result<(BinaryArray, ListArray), ArrowError> {
+    let keys = cast(column(batch, KEY)?, &DataType::Binary)?;
+    let cells = column(batch, CELLS)?;
+    let Some(fields) = cell_fields(cells.data_type()) else { return Err(missing(CELLS)) };
+    let item = DataType::List(Field::new("item", DataType::Struct(fields.clone()), true).into());
+    let lists = if matches!(cells.data_type(), DataType::List(_)) { cells.clone() } else { cast(cells, &item)? };
+    Ok((keys.as_binary::<i32>().clone(), lists.as_list::<i32>().clone()))
+}
+
+/// Timestamps in microseconds: those of Bigtable. None is cut.
+fn micros(path: &str, times: &ArrayRef) -> Result<Int64Array, SourceError> {
+    let stored =
+        cast(times, &DataType::Int64).map_err(|source| SourceError::Arrow { path: path.to_owned(), source })?;
+    let stored = stored.as_primitive::<Int64Type>();
+    let DataType::Timestamp(unit, _) = times.data_type() else { return Ok(stored.clone()) };
+    let (word, problem) = match unit {
+        TimeUnit::Microsecond => return Ok(stored.clone()),
+        TimeUnit::Nanosecond => ("ns", "is no whole number of microseconds"),
+        TimeUnit::Millisecond => ("ms", "is later or earlier than Bigtable's microseconds"),
+        TimeUnit::Second => ("s", "is later or earlier than Bigtable's microseconds"),
+    };
+    stored.try_unary(|time: i64| {
+        let micros = match unit {
+            TimeUnit::Nanosecond => (time % 1000 == 0).then_some(time / 1000),
+            TimeUnit::Second => time.checked_mul(1_000_000),
+            TimeUnit::Millisecond | TimeUnit::Microsecond => time.checked_mul(1000),
+        };
+        micros.ok_or_else(|| SourceError::DumpTime { path: path.to_owned(), time: format!("{time} {word}"), problem })
+    })
 }
 
 fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, ArrowError> {

@@ -13,7 +13,7 @@ mod rows;
 mod tests;
 
 pub(crate) use cbt::CbtRows;
-pub(crate) use cells::is_dump;
+pub(crate) use cells::{TIME_TYPES, UnlikeColumn, is_dump, unlike_column};
 pub(crate) use plan::Dump;
 pub(crate) use rows::DumpRows;
 

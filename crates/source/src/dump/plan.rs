@@ -59,9 +59,9 @@ impl Dump {
     /// The rows of a source that those of `batch` become.
     ///
     /// # Errors
-    /// [`SourceError::DumpFamily`], and [`SourceError::Arrow`] for cells of more than 2 GiB in one batch.
+    /// [`SourceError::DumpFamily`], [`SourceError::DumpTime`], and [`SourceError::Arrow`] for cells of more than 2 GiB in one batch.
     pub fn rows(&self, batch: &RecordBatch) -> Result<DumpRows, SourceError> {
-        let cells = CellLists::of(batch).map_err(|source| self.arrow(source))?;
+        let cells = CellLists::of(&self.path, batch)?;
         match &self.rows {
             Rows::Cells(columns) => columns.rows(&self.path, &cells),
             Rows::Records(layout) => records::rows(layout.decoder(), &cells).map_err(|source| self.arrow(source)),

@@ -14,7 +14,7 @@ fn cells_of(text: &[u8]) -> Result<Vec<String>, SourceError> {
     let mut rows = opened(text)?;
     let mut found = Vec::new();
     while let Some(batch) = rows.next()? {
-        let lists = CellLists::of(&batch).unwrap();
+        let lists = CellLists::of("a", &batch).unwrap();
         for row in 0..lists.rows() {
             for cell in lists.cells_of(row).map(|place| lists.cell(place)) {
                 let [key, qualifier, value] =

@@ -19,12 +19,14 @@ use parquet::basic::Type;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::reader::ChunkReader;
+use parquet::schema::types::ColumnDescPtr;
 
 use crate::column_diff::ColumnDiff;
 use crate::columnar::{ColumnarPlan, FileColumn, Int96Values, Leaf, Lists, Parsed, columns, in_micros, read_int96};
 use crate::content_hash::ContentHash;
+use crate::dump::TIME_TYPES;
 use crate::error::SourceError;
-use crate::format::{Foreign, LOOKED_AT};
+use crate::format::{Foreign, Format, LOOKED_AT};
 use crate::parquet::group_rows::{GroupRows, step_rows, viewed, without_views};
 use crate::plan::PathColumn;
 use crate::spec::SourceSpec;
@@ -114,6 +116,17 @@ impl ParquetFile {
         let footer = ArrowReaderMetadata::try_new(Arc::clone(self.footer.metadata()), options)
             .map_err(|source| self.parquet(source))?;
         Ok(Self { footer, ..self })
+    }
+
+    /// Refuses INT96 in the cells of a dump: Arrow has no type for all of its times.
+    fn check_dump_times(&self) -> Result<(), SourceError> {
+        let mut leaves = self.footer.parquet_schema().columns().iter();
+        let is_time = |leaf: &&ColumnDescPtr| {
+            leaf.physical_type() == Type::INT96 && leaf.path().parts().first().is_some_and(|root| root == "cells")
+        };
+        let Some(leaf) = leaves.find(is_time) else { return Ok(()) };
+        let column = leaf.path().string();
+        Err(SourceError::DumpColumn { path: self.name.clone(), column, found: "INT96".to_owned(), wanted: TIME_TYPES })
     }
 
     pub fn bits(&self) -> &Bits {
@@ -306,6 +319,9 @@ impl ParquetPlan {
         file: ParquetFile,
         columns: Vec<ColumnPlan>,
     ) -> Result<(Self, ColumnDiff, Vec<PathColumn>), SourceError> {
+        if spec.format.is_some_and(Format::is_dump) {
+            file.check_dump_times()?;
+        }
         let is_old = columns.iter().any(|column| !column.reader.reads_more_values());
         let file = if is_old { file } else { file.in_micros()? };
         let leaves = file.footer.parquet_schema();

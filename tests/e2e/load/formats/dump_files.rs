@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
-use super::dumps::{ORIGIN, raw_job};
+use super::dumps::{ORIGIN, cells, raw_job};
 use crate::harness::system::{measured, python, run_script};
 use crate::harness::Project;
 
@@ -181,4 +181,46 @@ fn a_wrong_format_is_told_with_the_right_one() {
         let said = one_line(&project.fails(1, &["run", name]));
         assert!(said.contains(file) && said.contains(wanted), "{file} as {format}: {said}");
     }
+}
+
+#[test]
+fn types_of_other_writers_are_read_exactly_or_refused() {
+    let project = Project::empty();
+    let Some(python) = python(&project, "pyarrow") else { return };
+    fs::create_dir_all(project.path("d")).unwrap();
+    run_script(&python, "load/formats/dump_types.py", [project.path("d")]);
+    let refused = [
+        ("nanos_cut", "column cells.timestamp has 1500000000000000001 ns, which is no whole number of microseconds"),
+        ("millis_far", "column cells.timestamp has 1152921504606846976 ms, which is later or earlier"),
+        ("time_text", "column cells.timestamp is text, and dumps of Bigtable have integers"),
+        ("time_uint64", "column cells.timestamp is uint64"),
+        ("time_int96", "timestamp is INT96"),
+        ("family_int64", "column cells.family is int64, and dumps of Bigtable have bytes or text there"),
+        ("key_int64", "column key is int64"),
+        ("value_float", "column cells.value is float64"),
+        ("fixed_list", "column cells is list of struct of family, qualifier, timestamp, value"),
+        ("value_missing", "there is no `value`"),
+    ];
+
+    let mut read = 0;
+    for file in fs::read_dir(project.path("d")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let case = name.trim_end_matches(".parquet");
+        let (job, table) = (case.replace('_', "-"), case.to_uppercase());
+        let text = raw_job(&format!("d/{name}"), "bigtable-parquet").replace("RAW", &table);
+        project.write(&format!("jobs/{job}/job.toml"), text.replace("name = \"raw\"", &format!("name = \"{job}\"")));
+        match refused.iter().find(|(refused, _)| *refused == case) {
+            Some((_, wanted)) => {
+                let said = one_line(&project.fails(1, &["run", &job]));
+                assert!(said.contains(wanted) && said.contains(&name), "{case}: {said}");
+            }
+            None => {
+                project.ok(&["run", &job]);
+                let wanted = "k,family,q,t,v\n6b,METER,71,1500000000000000,76\n";
+                assert_eq!(cells(&project, &table), wanted, "{case}");
+                read += 1;
+            }
+        }
+    }
+    assert_eq!(read, 25);
 }
