@@ -4,10 +4,12 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
+use tidetable_bucket_server::{Options, Server};
 
-use super::dumps::{ORIGIN, cells, raw_job};
+use super::dumps::{ALL_CELLS, ORIGIN, cells, raw_job};
+use crate::harness::bucket::{BUCKET, SECRET};
 use crate::harness::system::{measured, python, run_script};
-use crate::harness::Project;
+use crate::harness::{Project, Ran};
 
 /// A dump of these cells: `key,value@micros` for each, in the family METER.
 fn cbt(cells: &[&str]) -> String {
@@ -223,4 +225,41 @@ fn types_of_other_writers_are_read_exactly_or_refused() {
         }
     }
     assert_eq!(read, 25);
+}
+
+#[test]
+fn dumps_of_fastavro_are_equal_cell_by_cell() {
+    let project = Project::empty();
+    let Some(python) = python(&project, "fastavro, cramjam") else { return };
+    fs::create_dir_all(project.path("d")).unwrap();
+    let write = |what: &str, name: &str| {
+        let file = project.path(name);
+        run_script(&python, "load/formats/dumps_write.py", [what.as_ref(), file.as_os_str(), "500".as_ref()]);
+    };
+    write("cells", "cells.csv");
+    let wanted = project.read("cells.csv");
+    for codec in ["null", "deflate", "snappy"] {
+        let (file, table) = (format!("d/{codec}.avro"), codec.to_uppercase());
+        write(codec, &file);
+        let job = raw_job(&file, "bigtable-avro").replace("METER", "m").replace("RAW", &table);
+        project.write(&format!("jobs/{codec}/job.toml"), job.replace("name = \"raw\"", &format!("name = \"{codec}\"")));
+        project.run_job(codec);
+        assert!(cells(&project, &table) == wanted, "{codec}");
+    }
+
+    // The same from a bucket, of whose dumps the last counts.
+    let server = Server::start(Options::default()).unwrap();
+    let bytes = fs::read(project.path("d/snappy.avro")).unwrap();
+    server.put_object(BUCKET, "d/2026-01-01.avro", b"not looked at".to_vec());
+    server.put_object(BUCKET, "d/2026-01-02.avro", bytes);
+    let storage = format!(
+        "\n[sources.cells.storage]\nendpoint = \"{}\"\nallow_http = true\nregion = \"us-east-1\"\n\
+         access_key_id = \"AKIATESTONLY\"\nsecret_access_key = {{ env = \"T_KEY\" }}\n",
+        server.endpoint()
+    );
+    let job = raw_job(&format!("s3://{BUCKET}/d/*.avro"), "bigtable-avro").replace("METER", "m") + &storage;
+    project.write("jobs/raw/job.toml", job);
+    let ran = Ran::of(project.command(&["run", "raw"]).env("T_KEY", SECRET));
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(project.csv(&format!("{ALL_CELLS}\"RAW\" order by 1, 2, 3, 4 desc")) == wanted);
 }
