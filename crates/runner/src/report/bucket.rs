@@ -21,6 +21,7 @@ pub struct BucketCheck {
 /// [`RunError::Unconditional`] if the bucket overwrites what it should not, or if it cannot be reached or written.
 pub fn check_bucket(blobs: &dyn Blobs, id: &str, clock: fn() -> i64) -> Result<BucketCheck, RunError> {
     let (new, changed) = (format!("checks/{id}-new"), format!("checks/{id}-changed"));
+
     let (kept, ahead, removed) = std::thread::scope(|scope| {
         // At a time: each reply of a bucket takes tens of milliseconds.
         let kept = scope.spawn(|| (keeps(blobs, &new), blobs.delete(&new)));
@@ -29,6 +30,7 @@ pub fn check_bucket(blobs: &dyn Blobs, id: &str, clock: fn() -> i64) -> Result<B
         (kept, ahead, removed.and(removed_new))
     });
     kept?;
+
     let check = BucketCheck { ahead: ahead? };
     removed?;
     Ok(check)
@@ -52,11 +54,14 @@ fn compares(blobs: &dyn Blobs, path: &str, clock: fn() -> i64) -> Result<Option<
     if bytes != b"first".as_slice() {
         return refused(blobs, "an object was not there after it was written");
     }
+
     let Some(first) = first else { return refused(blobs, "its objects have no tags (ETag) to compare") };
     let Some(second) = blobs.replace_if(path, b"second", &first)? else {
         return refused(blobs, "it refused to replace an object that had not changed (If-Match)");
     };
+
     let is_replaced = blobs.replace_if(path, b"third", &first)?.is_some();
+
     let (bytes, found) = std::thread::scope(|scope| {
         let found = scope.spawn(|| blobs.stat(path));
         (blobs.read(path), found.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -64,15 +69,15 @@ fn compares(blobs: &dyn Blobs, path: &str, clock: fn() -> i64) -> Result<Option<
     if is_replaced || bytes?.as_deref() != Some(b"second") || first == second {
         return refused(blobs, "an object was overwritten that had changed (If-Match)");
     }
+
     // Its time is that of the second write, which came after both times of ours, or of the first.
     let modified = found?.and_then(|found| found.modified);
     let now = clock();
-    let ahead = |modified: i64| match modified {
+    Ok(modified.map(|modified| match modified {
         late if late > now => late - now,
         early if early < before.min(after) => early - before.min(after),
         _ => 0,
-    };
-    Ok(modified.map(ahead))
+    }))
 }
 
 fn created(blobs: &dyn Blobs, path: &str) -> Result<(), RunError> {

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::OpenOptions;
-use std::path::Path;
 
 use tidetable_blobs::{BlobError, Blobs};
 use tidetable_export::{ExportError, expired_files, forget_expired, stranded};
@@ -31,9 +30,9 @@ pub struct CleanOptions {
 pub struct Cleaned {
     /// Path inside the store.
     pub path: String,
-    /// Its kind.
+    /// What was left, and so why it is removed.
     pub kind: CleanedKind,
-    /// Its size.
+    /// Length of the file.
     pub bytes: u64,
 }
 
@@ -98,56 +97,81 @@ impl CleanPlan {
         let blobs = store.blobs().as_ref();
         let mut plan = Self { clock: options.clock, ..Self::default() };
         let names = Runs::of(blobs).names()?;
-        let mut records: Vec<RunRecord> = Vec::new();
-        for record in Runs::of(blobs).newest_first(None)? {
-            match record {
-                Ok(record) => records.push(record),
-                // Its job is unknown, so only its age decides. Records of newer builds are kept.
-                Err(StoreError::Unreadable { path, .. }) => {
-                    plan.put(store, path, CleanedKind::Record, options.before)?
-                }
-                Err(_) => {}
-            }
-        }
-        let kept = kept(&records, options);
-        for record in records.iter().rev().filter(|record| !kept.contains(record.run.as_str())) {
-            plan.put(store, format!("runs/{}.json", record.run), CleanedKind::Record, i64::MAX)?;
-        }
-        let goes: HashSet<&str> =
-            records.iter().map(|record| record.run.as_str()).filter(|run| !kept.contains(run)).collect();
-        let known: HashSet<&str> = names.iter().map(String::as_str).collect();
-        for (folder, kind) in [("rejected", CleanedKind::Rejects), ("failing", CleanedKind::Failing)] {
-            for file in blobs.list(folder)?.iter().filter(|file| file.ends_with(".jsonl")) {
-                let run = file.split('.').next().unwrap_or_default();
-                match (goes.contains(run), known.contains(run)) {
-                    (true, _) => plan.put(store, format!("{folder}/{file}"), kind, i64::MAX)?,
-                    (false, false) => plan.put(store, format!("{folder}/{file}"), kind, options.before)?,
-                    (false, true) => {}
-                }
-            }
-        }
+        let goes = plan.records(store, options)?;
+        plan.rows(store, &names, &goes, options.before)?;
         if let Some(project) = project {
-            let jobs = project.jobs();
-            for (folder, ending, kind) in [("locks", ".lock", CleanedKind::Lock), ("seen", ".json", CleanedKind::Seen)]
-            {
-                for file in blobs.list(folder)? {
-                    let gone = file.strip_suffix(ending).is_some_and(|job| !jobs.iter().any(|known| known == job));
-                    if gone {
-                        plan.put(store, format!("{folder}/{file}"), kind, options.before)?;
-                    }
-                }
-            }
+            plan.files_of_lost_jobs(store, project, options.before)?;
         }
+
         // They hold nothing: their age only tells whether they are still being written.
         let settled = options.clock.saturating_sub(MIN_AGE);
         for left in tidetable_upkeep::leftovers(store, settled)? {
             plan.removals.push(Cleaned { path: left.path, kind: CleanedKind::HalfWritten, bytes: left.bytes });
         }
+
         plan.parts(store, project, options.before.min(settled))?;
+
         for list in Published::readable(blobs)?.0 {
             plan.replaced(blobs, &list, options.clock)?;
         }
+
         Ok(plan)
+    }
+
+    /// Selects the records that are not kept, the oldest first. Gives the names of their runs.
+    fn records(&mut self, store: &Store, options: CleanOptions) -> Result<HashSet<String>, RunError> {
+        let mut records: Vec<RunRecord> = Vec::new();
+        for record in Runs::of(store.blobs().as_ref()).newest_first(None)? {
+            match record {
+                Ok(record) => records.push(record),
+                // Its job is unknown, so only its age decides. Records of newer builds are kept.
+                Err(StoreError::Unreadable { path, .. }) => {
+                    self.put(store, path, CleanedKind::Record, options.before)?
+                }
+                Err(_) => {}
+            }
+        }
+
+        let kept = kept(&records, options);
+        let mut goes = HashSet::new();
+        for record in records.iter().rev().filter(|record| !kept.contains(record.run.as_str())) {
+            self.put(store, format!("runs/{}.json", record.run), CleanedKind::Record, i64::MAX)?;
+            goes.insert(record.run.clone());
+        }
+        Ok(goes)
+    }
+
+    /// Selects rejected and failing rows: those of the runs in `goes`, whose records are removed, and those last written
+    /// before `before` of runs that are not in `known`, so that they have no record.
+    fn rows(&mut self, store: &Store, known: &[String], goes: &HashSet<String>, before: i64) -> Result<(), RunError> {
+        let known: HashSet<&str> = known.iter().map(String::as_str).collect();
+
+        for (folder, kind) in [("rejected", CleanedKind::Rejects), ("failing", CleanedKind::Failing)] {
+            for file in store.blobs().list(folder)?.iter().filter(|file| file.ends_with(".jsonl")) {
+                let run = file.split('.').next().unwrap_or_default();
+                match (goes.contains(run), known.contains(run)) {
+                    (true, _) => self.put(store, format!("{folder}/{file}"), kind, i64::MAX)?,
+                    (false, false) => self.put(store, format!("{folder}/{file}"), kind, before)?,
+                    (false, true) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Selects locks and lists of gone inputs of jobs that the project no longer has, last written before `before`.
+    fn files_of_lost_jobs(&mut self, store: &Store, project: &Project, before: i64) -> Result<(), RunError> {
+        let jobs = project.jobs();
+
+        for (folder, ending, kind) in [("locks", ".lock", CleanedKind::Lock), ("seen", ".json", CleanedKind::Seen)] {
+            for file in store.blobs().list(folder)? {
+                let is_lost = file.strip_suffix(ending).is_some_and(|job| !jobs.iter().any(|known| known == job));
+                if is_lost {
+                    self.put(store, format!("{folder}/{file}"), kind, before)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Exports of which published parts are there, and their list is not: how many parts, by export.
@@ -171,20 +195,23 @@ impl CleanPlan {
                 error => Err(error),
             })
             .collect::<Result<_, _>>()?;
-        let is_damaged = |export: &str| damaged.contains(&format!("exports/{export}.json"));
+
         let named: HashSet<&str> =
             lists.iter().flat_map(|list| list.parts.values().map(|part| part.folder.as_str())).collect();
         let declared = project.map(declared);
+
         for folder in blobs.list("exports")?.into_iter().filter(|name| !name.ends_with(".json")) {
-            let is_directory = |root: &Path| root.join("exports").join(&folder).is_dir();
-            if named.contains(folder.as_str()) || !blobs.directory().is_none_or(is_directory) {
+            let is_file = blobs.directory().is_some_and(|root| !root.join("exports").join(&folder).is_dir());
+            if named.contains(folder.as_str()) || is_file {
                 continue;
             }
+
             let Some(part) = stranded(store, &folder)? else { continue };
             // Its parts are unknown.
-            if is_damaged(&part.export) {
+            if damaged.contains(&format!("exports/{}.json", part.export)) {
                 continue;
             }
+
             let listed = lists.iter().any(|list| list.name == part.export);
             // Without its list an export can still be adopted: `run --adopt`.
             let given_up = matches!(&declared, Some(Some(exports)) if !exports.contains(&part.export));
@@ -196,6 +223,7 @@ impl CleanPlan {
                 *self.lost_lists.entry(part.export).or_default() += 1;
             }
         }
+
         for path in &damaged {
             self.notes.push(format!("{path} cannot be read, so all parts of that export stay: see `tidetable doctor`"));
         }
@@ -213,6 +241,7 @@ impl CleanPlan {
             let folders = list.parts.values().filter_map(|part| part.folder.split('/').next());
             self.cataloged.extend(folders.map(str::to_owned));
         }
+
         match expired_files(blobs, list, clock) {
             Ok(expired) => {
                 let stats = blobs.stat_all(&expired)?;
@@ -249,6 +278,7 @@ impl CleanPlan {
         let blobs = store.blobs();
         self.forget_expired(blobs.as_ref())?;
         let Some(root) = blobs.directory() else { return self.run_in_bucket(blobs.as_ref()) };
+
         for Cleaned { path, kind, .. } in &self.removals {
             if *kind == CleanedKind::Lock {
                 // A run that holds the lock is active.
@@ -258,6 +288,7 @@ impl CleanPlan {
                 }
                 continue;
             }
+
             blobs.delete(path)?;
             if let (CleanedKind::Part | CleanedKind::Replaced, Some((folder, _))) = (kind, path.rsplit_once('/')) {
                 // Fails, as it should, if the directory is not empty.
@@ -266,9 +297,7 @@ impl CleanPlan {
         }
         Ok(())
     }
-}
 
-impl CleanPlan {
     /// Takes the versions that only name replaced files out of the logs of their tables, before these are removed.
     fn forget_expired(&self, blobs: &dyn Blobs) -> Result<(), RunError> {
         let replaced = self.removals.iter().filter(|removal| removal.kind == CleanedKind::Replaced);
@@ -289,11 +318,10 @@ impl CleanPlan {
             for batch in removals.chunks(BATCH) {
                 let mut paths: Vec<String> = batch.iter().map(|cleaned| cleaned.path.clone()).collect();
                 // A run that holds the lease may be active.
-                let is_free = |path: &String| {
+                paths.retain(|path| {
                     let job = path.strip_prefix("locks/").and_then(|name| name.strip_suffix(".lock"));
                     job.is_none_or(|job| holder(blobs, job).is_ok_and(|holder| holder.is_none()))
-                };
-                paths.retain(is_free);
+                });
                 blobs.delete_all(&paths)?;
             }
         }

@@ -27,9 +27,12 @@ pub(crate) fn begun(tz: Tz, there: BTreeSet<Period>, clock: i64) -> BTreeSet<Per
 pub(crate) fn gaps(tz: Tz, there: &BTreeSet<Period>, empty: &BTreeSet<Period>) -> Vec<Period> {
     let (Some(first), Some(last)) = (there.first(), there.last()) else { return Vec::new() };
     let between = std::iter::successors(after(first), after).take_while(|period| period < last);
-    // A date that the zone skipped is not missing.
-    let missing = |period: &Period| !there.contains(period) && !empty.contains(period) && !period.bounds(tz).is_empty();
-    between.filter(missing).collect()
+    between
+        .filter(|period| {
+            // A date that the zone skipped is not missing.
+            !there.contains(period) && !empty.contains(period) && !period.bounds(tz).is_empty()
+        })
+        .collect()
 }
 
 /// The next period of the same kind.

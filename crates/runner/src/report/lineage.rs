@@ -24,9 +24,9 @@ type UtcDays = Option<BTreeSet<i32>>;
 pub enum LinkKind {
     /// A file that a source reads.
     Input,
-    /// A table.
+    /// A table of the store.
     Table,
-    /// A published part.
+    /// A published part, by its folder.
     Part,
 }
 
@@ -74,8 +74,19 @@ pub struct Lineage {
     versions: BTreeMap<String, Version>,
     lists: Vec<Published>,
     zones: HashMap<String, Tz>,
-    /// By table and input: name and logical time of the run that loaded it, and the version it made.
-    loaded: HashMap<(String, String), (String, i64, u64)>,
+    /// By table and input.
+    loaded: HashMap<(String, String), LoadedBy>,
+}
+
+/// The load that brought an input into a table.
+#[derive(Debug)]
+struct LoadedBy {
+    /// Name of the run.
+    run: String,
+    /// Logical time of the run, microseconds.
+    now: i64,
+    /// The version of the table that the load made.
+    version: u64,
 }
 
 impl Lineage {
@@ -92,20 +103,20 @@ impl Lineage {
                 Err(error) => leave_out(&error),
             }
         }
+
         let jobs = project.into_iter().flat_map(|project| project.jobs().into_iter().map(move |job| (project, job)));
         let zone = |(project, name): (&Project, String)| Some((name.clone(), Job::load(project, &name).ok()?.timezone));
+
         let mut loaded = HashMap::new();
         for record in Runs::of(blobs).readable(None)? {
-            let taken = |state| {
-                matches!(state, InputState::New | InputState::Changed | InputState::Grown | InputState::ReadAgain)
-            };
             for load in record.loads.iter().filter(|load| load.version != load.before) {
-                for input in load.inputs.iter().filter(|input| taken(input.state)) {
-                    let by = (record.run.clone(), record.now, load.version);
+                for input in load.inputs.iter().filter(|input| brings_rows(input.state)) {
+                    let by = LoadedBy { run: record.run.clone(), now: record.now, version: load.version };
                     loaded.entry((load.table.clone(), input.path.clone())).or_insert(by);
                 }
             }
         }
+
         let (lists, damaged) = Published::readable(blobs)?;
         damaged.iter().for_each(leave_out);
         Ok(Self { versions, lists, zones: jobs.filter_map(zone).collect(), loaded })
@@ -114,13 +125,11 @@ impl Lineage {
     /// The links of a table, an export or a part, upstream to the inputs and downstream to published parts; only of
     /// `day` if given. `None` if the name is unknown.
     pub fn of(&self, name: &str, day: Option<NaiveDate>) -> Option<Vec<Link>> {
-        let mut links = BTreeSet::new();
         if let Some(version) = self.versions.get(name) {
-            let days = day.and_then(|day| self.utc(&version.table.job, &Period::day(day)));
-            self.up(name, &days, &mut links);
-            self.down(name, &days, day, &mut links);
-            return Some(links.into_iter().collect());
+            return Some(self.of_table(name, version, day));
         }
+
+        let mut links = BTreeSet::new();
         let mut known = false;
         for list in &self.lists {
             for (label, part) in &list.parts {
@@ -128,10 +137,12 @@ impl Lineage {
                     continue;
                 }
                 known = true;
+
                 let period = period_of(label);
                 if !self.is_of(&list.job, period.as_ref(), day) {
                     continue;
                 }
+
                 let days = period.and_then(|period| self.utc(&list.job, &period));
                 for table in part.sources.keys() {
                     links.insert(part_link(table, label, part));
@@ -139,7 +150,17 @@ impl Lineage {
                 }
             }
         }
+
         known.then(|| links.into_iter().collect())
+    }
+
+    /// The links of a table, upstream and downstream.
+    fn of_table(&self, name: &str, version: &Version, day: Option<NaiveDate>) -> Vec<Link> {
+        let days = day.and_then(|day| self.utc(&version.table.job, &Period::day(day)));
+        let mut links = BTreeSet::new();
+        self.up(name, &days, &mut links);
+        self.down(name, &days, day, &mut links);
+        links.into_iter().collect()
     }
 
     /// The downstream links of an input, given its path or the end of it. `None`: no table holds it.
@@ -149,6 +170,7 @@ impl Lineage {
         for (table, version) in &self.versions {
             for input in version.inputs.iter().filter(|input| input.path == path || input.path.ends_with(&end)) {
                 links.extend(self.input_links(table, version, input));
+
                 self.down(table, &Some(input.days.iter().copied().collect()), None, &mut links);
             }
         }
@@ -170,9 +192,11 @@ impl Lineage {
 
     /// The UTC days of a period; `None` for all times.
     fn utc(&self, job: &str, period: &Period) -> UtcDays {
+        if period.per == Per::Query {
+            return None;
+        }
         let bounds = period.bounds(self.zone(job));
-        let days = || utc_days(&bounds).filter_map(|day| i32::try_from(day).ok()).collect();
-        (period.per != Per::Query).then(days)
+        Some(utc_days(&bounds).filter_map(|day| i32::try_from(day).ok()).collect())
     }
 
     /// Whether a part overlaps `day`, if given.
@@ -211,6 +235,7 @@ impl Lineage {
                 }
             }
         }
+
         for (other, version) in &self.versions {
             for input in version.inputs.iter().filter(|input| overlap(&input.days, days)) {
                 if self.tables_of(input).contains(&table) {
@@ -234,16 +259,17 @@ impl Lineage {
         let link = |from: (LinkKind, String)| Link {
             from,
             into: (LinkKind::Table, table.to_owned()),
-            days: said(&input.days),
+            days: day_ranges(&input.days),
             sequence: Some(input.input_seqno),
             fingerprint: Some(input.hash.to_string()),
             rows: input.read,
             rejected: input.rejected,
             owed: owed_windows(version.table.spec.window, input),
-            version: by.map(|(.., version)| *version),
-            run: by.map(|(run, ..)| run.clone()),
-            now: by.map(|(_, now, _)| *now),
+            version: by.map(|by| by.version),
+            run: by.map(|by| by.run.clone()),
+            now: by.map(|by| by.now),
         };
+
         match self.tables_of(input).as_slice() {
             [] => vec![link((LinkKind::Input, input.path.clone()))],
             tables => tables.iter().map(|from| link((LinkKind::Table, (*from).to_owned()))).collect(),
@@ -273,11 +299,17 @@ fn owed_windows(window: Window, input: &Input) -> String {
     ranges(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
+/// Whether a load that found an input in this state read rows of it.
+fn brings_rows(state: InputState) -> bool {
+    matches!(state, InputState::New | InputState::Changed | InputState::Grown | InputState::ReadAgain)
+}
+
 fn overlap(days: &[i32], wanted: &UtcDays) -> bool {
     wanted.as_ref().is_none_or(|wanted| days.iter().any(|day| wanted.contains(day)))
 }
 
-fn said(days: &[i32]) -> String {
+/// UTC days in words, such as `2018-01-01 to 2018-01-05`.
+fn day_ranges(days: &[i32]) -> String {
     let labels: Vec<String> =
         days.iter().filter_map(|day| Some(NaiveDate::from_epoch_days(*day)?.to_string())).collect();
     ranges(&labels.iter().map(String::as_str).collect::<Vec<_>>())

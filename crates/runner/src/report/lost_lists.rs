@@ -17,20 +17,24 @@ use crate::report::clean::{CleanPlan, declared};
 pub fn lost_lists(store: &Store, project: Option<&Project>) -> Result<BTreeMap<String, u64>, RunError> {
     let mut lost = CleanPlan::lost_lists(store, project)?;
     let declared = project.and_then(declared);
-    let is_declared = |export: &str| declared.as_ref().is_none_or(|exports| exports.contains(export));
+
     for (export, parts) in published_parts(store)? {
         let list = format!("exports/{export}.json");
-        if lost.contains_key(&export) || !is_declared(&export) || store.blobs().stat(&list)?.is_some() {
+        let is_declared = declared.as_ref().is_none_or(|exports| exports.contains(&export));
+        if lost.contains_key(&export) || !is_declared || store.blobs().stat(&list)?.is_some() {
             continue;
         }
+
         let mut there = 0;
         for part in parts {
             there += u64::from(!store.blobs().list(&format!("exports/{part}"))?.is_empty());
         }
+
         if there > 0 {
             lost.insert(export, there);
         }
     }
+
     Ok(lost)
 }
 
@@ -38,6 +42,7 @@ pub fn lost_lists(store: &Store, project: Option<&Project>) -> Result<BTreeMap<S
 fn published_parts(store: &Store) -> Result<BTreeMap<String, BTreeSet<String>>, RunError> {
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut parts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+
     for record in Runs::of(store.blobs().as_ref()).newest_first(None)?.flatten() {
         for part in record.exports.into_iter().filter(|part| !part.part.is_empty()) {
             let is_there = match part.state {

@@ -32,7 +32,7 @@ pub struct RejectFile {
 pub enum RejectDamage {
     /// Lines that are no rejected rows.
     Lines {
-        /// Their number.
+        /// How many there are.
         number: u64,
         /// What is wrong with the first.
         first: String,
@@ -70,6 +70,7 @@ pub fn reject_files(blobs: &dyn Blobs) -> Result<Vec<RejectFile>, RunError> {
         let path = format!("{FOLDER}/{file}");
         // `clean` removed it after the names were listed.
         let Some(bytes) = blobs.read(&path)? else { continue };
+
         let mut damaged: Vec<String> = Vec::new();
         let mut rows = 0;
         for line in rejected_lines(&path, &bytes) {

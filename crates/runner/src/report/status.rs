@@ -33,27 +33,27 @@ const RUNNING: &str = "running";
 pub struct DaysOf {
     /// The export or table.
     pub of: String,
-    /// Labels, ascending.
+    /// Labels of the days, ascending.
     pub days: Vec<String>,
 }
 
 /// Windows of a table that stay as they are, because inputs of them are gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OwedOf {
-    /// The table.
+    /// Name of the table that owes them.
     pub table: String,
-    /// The windows, ascending.
+    /// The windows that stay as they are, ascending.
     pub windows: Vec<OwedRecord>,
 }
 
 /// The status of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Status {
-    /// The job.
+    /// Name of the job.
     pub job: String,
     /// Its time zone: that of the days of exports and checks.
     pub zone: Tz,
-    /// Its last run.
+    /// Record of its last run; `None` if it never ran.
     pub last: Option<RunRecord>,
     /// Its outcome, `running`, or `killed`.
     pub state: Option<&'static str>,
@@ -86,7 +86,7 @@ pub struct Status {
 /// What was pushed of a table into a target.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PushedTable {
-    /// The table.
+    /// Name of the table in this store.
     pub table: String,
     /// The table of Bigtable.
     pub target: String,
@@ -152,7 +152,7 @@ fn owed_window(left: LeftWindow, table: &str, version: &Version, seen: &Seen) ->
 /// The status of all jobs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Statuses {
-    /// By name.
+    /// One status for each job, by name.
     pub jobs: Vec<Status>,
     /// What could not be read.
     pub problems: Vec<String>,
@@ -187,6 +187,7 @@ pub fn statuses(store: &Store, project: Option<&Project>, only: &[&str], clock: 
     if let Some(project) = project {
         collection.add_project(project);
     }
+
     collection.add_tables(project)?;
     if let Some(project) = project {
         collection.add_held_back(project, only);
@@ -380,6 +381,7 @@ impl JobFacts {
             let known_by = if record.started == 0 { record.now } else { record.now.min(record.started) };
             self.good = self.good.max(Some(known_by));
         }
+
         for part in &record.exports {
             if !self.tried.insert((part.export.clone(), part.label.clone())) {
                 continue;
@@ -388,6 +390,7 @@ impl JobFacts {
                 self.sealed.entry(part.export.clone()).or_default().insert(part.label.clone());
             }
         }
+
         match &self.last {
             // A record with a time in the future is older than any made with the correct clock, whatever its name.
             Some(last) if last.started > credible && began => self.last = Some(record),
@@ -439,6 +442,7 @@ impl JobFacts {
 
     fn status(mut self, job: String, blobs: &dyn Blobs, clock: i64) -> Result<Status, RunError> {
         self.settle();
+
         // An export with `per = "query"` has no day: it is as new as the data.
         let published = self.lists.iter().map(of_list).filter(|of| !of.is_timeless());
         let published: Vec<OfTime<'_>> = published.map(|of| of.begun_by(self.tz, clock)).collect();
@@ -523,8 +527,8 @@ fn of_list(list: &Published) -> OfTime<'_> {
 /// UTC days of windows with cells, in files of their own or in multi-window files.
 fn of_table<'a>(name: &'a str, version: &Version) -> OfTime<'a> {
     let shared: Vec<_> = version.ssts().filter_map(|sst| sst.multi_window.as_ref()).collect();
-    let holds = |start: i64| shared.iter().any(|joined| joined.holds(start));
-    let held = version.windows.iter().filter(|window| !window.ssts.is_empty() || holds(window.start));
+    let is_shared = |start: i64| shared.iter().any(|joined| joined.holds(start));
+    let held = version.windows.iter().filter(|window| !window.ssts.is_empty() || is_shared(window.start));
     let days = held.flat_map(|window| window.days.keys()).filter_map(|day| NaiveDate::from_epoch_days(*day));
     OfTime { name, there: days.map(Period::day).collect(), empty: BTreeSet::new() }
 }

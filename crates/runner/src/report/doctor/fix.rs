@@ -36,20 +36,15 @@ impl Diagnosis {
                 Marks::of(project).set_aside(&table.name).map_err(RunError::Marks)?;
             }
         }
+
         let moved = quarantine.moved.borrow().clone();
         for finding in self.findings.iter_mut().filter(|finding| finding.fixable) {
             let path = finding.path.as_str();
             finding.set_aside = match finding.kind {
                 FindingKind::Manifest | FindingKind::Checkpoint => moved.get(path).cloned(),
                 FindingKind::Rejects => Some(keep_good_rows(store, path, &quarantine)?),
-                // A damaged lease was taken above, and written anew.
-                FindingKind::Lock if quarantine.blobs.directory().is_none() => None,
                 FindingKind::Lock => {
-                    // Emptied instead of removed: another process may hold it open, and would lock a removed file.
-                    let failed = |source| RunError::Staging { path: path.to_owned(), source };
-                    let whole = quarantine.blobs.directory().map(|root| root.join(path)).unwrap_or_default();
-                    let opened = OpenOptions::new().write(true).open(whole);
-                    opened.and_then(|file| file.set_len(0)).map_err(failed)?;
+                    empty_lock(quarantine.blobs.as_ref(), path)?;
                     None
                 }
                 _ => Some(quarantine.aside(path)?),
@@ -58,6 +53,15 @@ impl Diagnosis {
         }
         Ok(())
     }
+}
+
+/// Empties a damaged lock instead of removing it: another process may hold it open, and would lock a removed file. Does
+/// nothing in a bucket, where the fix has taken a damaged lease, and so has written it anew.
+fn empty_lock(blobs: &dyn Blobs, path: &str) -> Result<(), RunError> {
+    let Some(root) = blobs.directory() else { return Ok(()) };
+    let opened = OpenOptions::new().write(true).open(root.join(path));
+    let emptied = opened.and_then(|file| file.set_len(0));
+    emptied.map_err(|source| RunError::Staging { path: path.to_owned(), source })
 }
 
 /// Makes a table readable, or moves all of it to quarantine.
@@ -70,23 +74,23 @@ fn mend(store: &Store, table: &DamagedTable, quarantine: &Quarantine, ids: &dyn 
         }
         return Ok(());
     }
+
     // Manifests that an interrupted fix already moved.
     let names = store.blobs().list(&format!("{QUARANTINE}/tables/{table}/manifest"))?;
-    let number = |name: &String| name.split('.').next()?.parse::<u64>().ok();
-    let used = names.iter().filter_map(number).max().unwrap_or(0).max(health.newest).max(*named);
-    health.mend(used, ids, &|path| {
-        quarantine.aside(path).map(drop).map_err(|error| match error {
-            RunError::Staging { path, source } => {
-                StoreError::Blob(BlobError::Io { action: "quarantine", path, source })
-            }
-            other => StoreError::Blob(BlobError::Io {
-                action: "quarantine",
-                path: path.to_owned(),
-                source: io::Error::other(other),
-            }),
-        })
-    })?;
+    let moved = names.iter().filter_map(|name| name.split('.').next()?.parse::<u64>().ok());
+    let used = moved.max().unwrap_or(0).max(health.newest).max(*named);
+
+    health.mend(used, ids, &|path| quarantine.aside(path).map(drop).map_err(|error| as_store_error(path, error)))?;
     Ok(())
+}
+
+/// The error of a file that could not be moved to quarantine, as the store gives it.
+fn as_store_error(path: &str, error: RunError) -> StoreError {
+    let (path, source) = match error {
+        RunError::Staging { path, source } => (path, source),
+        other => (path.to_owned(), io::Error::other(other)),
+    };
+    StoreError::Blob(BlobError::Io { action: "quarantine", path, source })
 }
 
 /// Keeps the readable rows of a file of rejected rows.
@@ -98,12 +102,13 @@ fn keep_good_rows(store: &Store, path: &str, quarantine: &Quarantine) -> Result<
             .map_err(|error| RunError::Staging { path: path.to_owned(), source: error.into() })?;
         good.push(b'\n');
     }
+
     let to = quarantine.aside(path)?;
     store.blobs().replace(path, &good)?;
     Ok(to)
 }
 
-/// The quarantine directory.
+/// The directory of damaged files, and what this fix has moved there.
 struct Quarantine {
     blobs: Arc<dyn Blobs>,
     /// Moved files, with their new paths.
@@ -124,18 +129,20 @@ impl Quarantine {
         let to = format!("{QUARANTINE}/{path}");
         let inside = self.blobs.list(path)?;
         if inside.is_empty() {
-            let mut free = std::iter::once(to.clone()).chain((1..).map(|copy| format!("{to}.{copy}")));
+            let mut free = numbered(to.clone());
             let bytes = self.blobs.read(path)?.unwrap_or_default();
             let taken = free.find_map(|name| match self.blobs.create_new(&name, &bytes) {
                 Ok(true) => Some(Ok(name)),
                 Ok(false) => None,
                 Err(error) => Some(Err(error)),
             });
+
             let to = taken.transpose()?.unwrap_or(to);
             self.blobs.delete(path)?;
             self.moved.borrow_mut().insert(path.to_owned(), to.clone());
             return Ok(to);
         }
+
         for name in inside {
             self.copy(&format!("{path}/{name}"))?;
         }
@@ -143,22 +150,32 @@ impl Quarantine {
     }
 
     fn rename(&self, root: &Path, path: &str) -> Result<String, RunError> {
-        let failed = |source| RunError::Staging { path: path.to_owned(), source };
-        let named = format!("{QUARANTINE}/{path}");
-        let free = |name: &String| fs::symlink_metadata(root.join(name)).is_err();
-        let to = (1..).map(|copy| format!("{named}.{copy}"));
-        let to = std::iter::once(named.clone()).chain(to).find(free).unwrap_or(named);
-        let whole = root.join(&to);
-        if let Some(folder) = whole.parent() {
-            fs::create_dir_all(folder).map_err(failed)?;
-        }
-        let from = root.join(path);
-        fs::rename(&from, &whole).map_err(failed)?;
-        sync_directory(whole.parent());
-        sync_directory(from.parent());
+        let wanted = format!("{QUARANTINE}/{path}");
+        let mut names = numbered(wanted.clone());
+        let to = names.find(|name| fs::symlink_metadata(root.join(name)).is_err()).unwrap_or(wanted);
+
+        move_file(&root.join(path), &root.join(&to))
+            .map_err(|source| RunError::Staging { path: path.to_owned(), source })?;
         self.moved.borrow_mut().insert(path.to_owned(), to.clone());
         Ok(to)
     }
+}
+
+/// `path`, and numbered names beside it.
+fn numbered(path: String) -> impl Iterator<Item = String> {
+    std::iter::once(path.clone()).chain((1..).map(move |copy| format!("{path}.{copy}")))
+}
+
+/// Moves a file or directory, durably.
+fn move_file(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::rename(from, to)?;
+
+    sync_directory(to.parent());
+    sync_directory(from.parent());
+    Ok(())
 }
 
 /// Makes renames in a directory durable. If that fails, a repeated fix moves the files again.

@@ -4,7 +4,7 @@ use std::fs;
 
 use chrono::NaiveDate;
 use tidetable_blobs::Blobs;
-use tidetable_job::{Export, Job, Project, may_be_folder_of};
+use tidetable_job::{Job, Project, may_be_folder_of};
 use tidetable_store::published::Published;
 
 use super::{Diagnosis, FindingKind, Remedy};
@@ -17,35 +17,16 @@ impl Diagnosis {
     /// Finds files in place of the directories of the store, of its tables, and of parts of exports, both listed ones
     /// and those that exports of the project can have.
     pub(crate) fn in_the_way(&mut self, blobs: &dyn Blobs, project: Option<&Project>) -> Result<(), RunError> {
-        let jobs = project.into_iter().flat_map(|project| {
-            let names = project.jobs().into_iter();
-            names.filter_map(|name| Job::load(project, &name).ok())
-        });
-        let jobs: Vec<Job> = jobs.collect();
+        let jobs = project.map(readable_jobs).unwrap_or_default();
+
         for folder in FOLDERS.iter().filter(|folder| is_file(blobs, folder)) {
             let costs = "nothing can be read from it or written into it".to_owned();
             self.found_file((*folder).to_owned(), costs, Remedy::Person("move it away".to_owned()));
         }
         for job in &jobs {
-            for table in &job.tables {
-                let (name, path) = (&table.spec.name, format!("tables/{}", table.spec.name));
-                if is_file(blobs, &path) {
-                    let remedy = format!("move it away; then `tidetable run {}` builds {name}", job.name);
-                    self.found_file(path, format!("{name} cannot be loaded"), Remedy::Person(remedy));
-                }
-            }
-            for (export, place) in job.exports.iter().filter_map(|export| Some((&export.name, export.log_place()?))) {
-                let path = place.log.path(place.folder);
-                if is_file(blobs, &path) {
-                    let remedy = format!("moves it to quarantine; then `tidetable run {}` writes the log", job.name);
-                    self.found_file(
-                        path,
-                        format!("the {} of {export} cannot be written", place.log.noun()),
-                        Remedy::Fix(remedy),
-                    );
-                }
-            }
+            self.files_of_job(blobs, job);
         }
+
         if blobs.directory().is_none() {
             return Ok(());
         }
@@ -54,7 +35,28 @@ impl Diagnosis {
         self.export_files(blobs, &Expected::of(&jobs, &lists), None)
     }
 
-    /// The files in `folder` of `exports`.
+    /// Finds files in place of the directories of the tables of a job, and of the logs of its exports.
+    fn files_of_job(&mut self, blobs: &dyn Blobs, job: &Job) {
+        for table in &job.tables {
+            let name = &table.spec.name;
+            let path = format!("tables/{name}");
+            if is_file(blobs, &path) {
+                let remedy = format!("move it away; then `tidetable run {}` builds {name}", job.name);
+                self.found_file(path, format!("{name} cannot be loaded"), Remedy::Person(remedy));
+            }
+        }
+
+        for (export, place) in job.exports.iter().filter_map(|export| Some((&export.name, export.log_place()?))) {
+            let path = place.log.path(place.folder);
+            if is_file(blobs, &path) {
+                let remedy = format!("moves it to quarantine; then `tidetable run {}` writes the log", job.name);
+                let costs = format!("the {} of {export} cannot be written", place.log.noun());
+                self.found_file(path, costs, Remedy::Fix(remedy));
+            }
+        }
+    }
+
+    /// Finds files in place of directories in `folder` of `exports`, and below it.
     fn export_files(
         &mut self,
         blobs: &dyn Blobs,
@@ -65,6 +67,7 @@ impl Diagnosis {
         for name in blobs.list(&whole)? {
             let inside = folder.map_or_else(|| name.clone(), |folder| format!("{folder}/{name}"));
             let path = format!("exports/{inside}");
+
             if !is_file(blobs, &path) {
                 if depth(&inside) < expected.deepest {
                     self.export_files(blobs, expected, Some(&inside))?;
@@ -80,8 +83,13 @@ impl Diagnosis {
 
     fn found_file(&mut self, path: String, costs: String, remedy: Remedy) {
         let damage = "it is a file, and a folder belongs there".to_owned();
-        self.find((path, FindingKind::InTheWay), damage, costs, remedy);
+        self.find(path, FindingKind::InTheWay, damage, costs, remedy);
     }
+}
+
+/// The jobs of a project whose job files can be read.
+fn readable_jobs(project: &Project) -> Vec<Job> {
+    project.jobs().iter().filter_map(|name| Job::load(project, name).ok()).collect()
 }
 
 /// Directories that exports have or can have.
@@ -102,16 +110,24 @@ impl<'a> Expected<'a> {
 
     /// The export, and its job, for which `path` is the directory of a part or a parent of one.
     fn folder(&self, path: &str) -> Option<(&str, &str)> {
-        let leads_to =
-            |folder: &str| folder.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        let lists = |list: &&Published| list.parts.values().any(|part| leads_to(&part.folder));
-        let listed = self.lists.iter().find(lists).map(|list| (list.name.as_str(), list.job.as_str()));
-        let exports = || self.jobs.iter().flat_map(|job| job.exports.iter().map(|export| (export, job.name.as_str())));
-        listed.or_else(|| {
-            let (export, job): (&Export, &str) = exports().find(|(export, _)| may_be_folder_of(export, path))?;
-            Some((export.name.as_str(), job))
-        })
+        for list in self.lists {
+            if list.parts.values().any(|part| leads_to(path, &part.folder)) {
+                return Some((&list.name, &list.job));
+            }
+        }
+
+        for job in self.jobs {
+            if let Some(export) = job.exports.iter().find(|export| may_be_folder_of(export, path)) {
+                return Some((&export.name, &job.name));
+            }
+        }
+        None
     }
+}
+
+/// Whether `path` is `folder` or a parent of it.
+fn leads_to(path: &str, folder: &str) -> bool {
+    folder.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn depth(folder: &str) -> usize {

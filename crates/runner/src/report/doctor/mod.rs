@@ -29,16 +29,16 @@ use crate::report::reject_files::{RejectDamage, reject_files};
 use crate::report::status::CLOCK_SKEW;
 use crate::report::{MIN_AGE, QUARANTINE};
 
-/// The diagnosis of a store.
+/// What a diagnosis of a store found, and the tables that a fix would mend.
 #[derive(Debug, Default)]
 pub struct Diagnosis {
-    /// The damage.
+    /// Cases of damage, in the order in which they were found.
     pub findings: Vec<Finding>,
     /// Remarks that are no damage.
     pub notes: Vec<String>,
     /// Number of files read, by kind.
     pub read: BTreeMap<FindingKind, u64>,
-    /// The damaged tables.
+    /// Tables that [`Self::fix`] makes readable.
     tables: Vec<DamagedTable>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct DamagedTable {
 pub struct Finding {
     /// Path inside the store.
     pub path: String,
-    /// Its kind.
+    /// Which kind of file it is, or should be.
     pub kind: FindingKind,
     /// What is wrong with it.
     pub damage: String,
@@ -82,13 +82,13 @@ pub enum FindingKind {
     Rejects,
     /// The list of an export.
     List,
-    /// A published file.
+    /// A published file that is missing or differs from its list.
     Published,
     /// The manifest of a version of a table.
     Manifest,
     /// The checkpoint of a version.
     Checkpoint,
-    /// An SST.
+    /// An SST that a version names and that is missing.
     Sst,
     /// The lock of a job.
     Lock,
@@ -135,21 +135,26 @@ impl Diagnosis {
     ) -> Result<Self, RunError> {
         let mut found = Self::default();
         let blobs = store.blobs().as_ref();
+
         or_in_the_way(found.records(blobs, now))?;
         or_in_the_way(found.rejects(blobs))?;
         or_in_the_way(found.lists(store, project))?;
+
         let tables = or_in_the_way(blobs.list("tables").map_err(RunError::from))?;
         let named = or_in_the_way(KnownVersions::of(blobs, &tables, usize::MAX).map_err(RunError::from))?;
         let asked = Asked { project, named: &named, without, runtime };
         for table in tables {
             or_in_the_way(found.table(store, table, asked))?;
         }
+
         if let Some(project) = project {
             or_in_the_way(found.lost_tables(store, project))?;
         }
+
         or_in_the_way(found.locks(blobs))?;
         or_in_the_way(found.in_the_way(blobs, project))?;
         or_in_the_way(found.notes(store, now))?;
+
         Ok(found)
     }
 
@@ -162,11 +167,12 @@ impl Diagnosis {
         *self.read.entry(kind).or_default() += 1;
     }
 
-    fn find(&mut self, (path, kind): (String, FindingKind), damage: String, costs: String, remedy: Remedy) {
+    fn find(&mut self, path: String, kind: FindingKind, damage: String, costs: String, remedy: Remedy) {
         let (fixable, remedy) = match remedy {
             Remedy::Fix(text) => (true, text),
             Remedy::Person(text) => (false, text),
         };
+
         self.findings.push(Finding { path, kind, damage, costs, remedy, fixable, set_aside: None, fixed: false });
     }
 
@@ -177,17 +183,16 @@ impl Diagnosis {
             match Runs::of(blobs).load(&name) {
                 Ok(Some(record)) if record.now > now.saturating_add(CLOCK_SKEW) => future.push(name),
                 Ok(_) => {}
-                Err(StoreError::Unreadable { path, reason, .. }) => self.find(
-                    (path, FindingKind::Record),
-                    reason,
-                    "the work of that run is unknown: `history`, `status` and runs.* omit it; if it was the last run of its job, the \
-                     one before counts as the last"
-                        .to_owned(),
-                    Remedy::Fix("moves it to quarantine".to_owned()),
-                ),
+                Err(StoreError::Unreadable { path, reason, .. }) => {
+                    let costs = "the work of that run is unknown: `history`, `status` and runs.* omit it; if it was the last run \
+                                 of its job, the one before counts as the last";
+                    let remedy = Remedy::Fix("moves it to quarantine".to_owned());
+                    self.find(path, FindingKind::Record, reason, costs.to_owned(), remedy);
+                }
                 Err(error) => self.newer(FindingKind::Record, error)?,
             }
         }
+
         if let Some(first) = future.first() {
             self.notes.push(format!(
                 "{} of runs with a logical time in the future (the first is {first}): they count as no scheduled runs, and \
@@ -195,13 +200,15 @@ impl Diagnosis {
                 several(future.len() as u64, "record")
             ));
         }
+
         Ok(())
     }
 
     fn rejects(&mut self, blobs: &dyn Blobs) -> Result<(), RunError> {
         for file in reject_files(blobs)? {
             self.count(FindingKind::Rejects);
-            let place = (file.path.clone(), FindingKind::Rejects);
+            let path = file.path.clone();
+
             match file.damage {
                 None => {}
                 Some(RejectDamage::Lines { number, first }) => {
@@ -209,7 +216,7 @@ impl Diagnosis {
                     let costs =
                         format!("`rejects` cannot show {lines} of it, and `replay` cannot read their inputs again");
                     let remedy = format!("moves it to quarantine, and keeps the other {}", several(file.rows, "row"));
-                    self.find(place, first, costs, Remedy::Fix(remedy));
+                    self.find(path, FindingKind::Rejects, first, costs, Remedy::Fix(remedy));
                 }
                 Some(damage @ RejectDamage::Cut { missing, .. }) => {
                     let costs = format!(
@@ -218,10 +225,12 @@ impl Diagnosis {
                     );
                     let remedy =
                         "put it back from a backup; or remove it, and `rejects` says that its rows were cleaned away";
-                    self.find(place, damage.to_string(), costs, Remedy::Person(remedy.to_owned()));
+                    let remedy = Remedy::Person(remedy.to_owned());
+                    self.find(path, FindingKind::Rejects, damage.to_string(), costs, remedy);
                 }
             }
         }
+
         Ok(())
     }
 
@@ -229,11 +238,12 @@ impl Diagnosis {
         let blobs = store.blobs().as_ref();
         for name in blobs.list("exports")? {
             let Some(export) = name.strip_suffix(".json") else { continue };
+
             self.count(FindingKind::List);
             match Published::load(blobs, export) {
                 Ok(list) => self.published(blobs, &list)?,
                 Err(StoreError::Unreadable { path, reason, .. }) => {
-                    let job = job_of_export(project, export).unwrap_or_else(|| "JOB".to_owned());
+                    let job = declared_export(project, export).map_or_else(|| "JOB".to_owned(), |(job, _)| job);
                     let costs = format!(
                         "the published parts of {export} are unknown: SQL cannot read exports.{export}, and runs of its job stop \
                          before they publish it"
@@ -242,21 +252,30 @@ impl Diagnosis {
                         "moves it to quarantine; then `tidetable run {job} --adopt` takes the files that are there as they are, and \
                          `tidetable run {job} --force` publishes all of them again"
                     );
-                    self.find((path, FindingKind::List), reason, costs, Remedy::Fix(remedy));
+                    self.find(path, FindingKind::List, reason, costs, Remedy::Fix(remedy));
                 }
                 Err(error) => self.newer(FindingKind::List, error)?,
             }
         }
 
+        self.lost_export_lists(store, project)
+    }
+
+    /// Finds exports of which published files are there, and the list is not.
+    fn lost_export_lists(&mut self, store: &Store, project: Option<&Project>) -> Result<(), RunError> {
+        let blobs = store.blobs().as_ref();
         for (export, parts) in lost_lists(store, project)? {
             // One that was set aside is lost no more.
             if blobs.stat(&format!("{QUARANTINE}/exports/{export}.json"))?.is_some() {
                 continue;
             }
+
             let declared = declared_export(project, &export);
+
             let job = declared.as_ref().map_or("JOB", |(job, _)| job.as_str());
             let damage = format!("it is missing, and {} of {export} are there", several(parts, "published part"));
             let costs = format!("SQL cannot read exports.{export}, and runs of {job} stop before they publish it");
+
             // Files of other formats do not say which export published them.
             let is_adopted = declared.as_ref().is_none_or(|(_, format)| *format == FileFormat::Parquet);
             let remedy = match is_adopted {
@@ -269,7 +288,9 @@ impl Diagnosis {
                      all of them again"
                 ),
             };
-            self.find((format!("exports/{export}.json"), FindingKind::List), damage, costs, Remedy::Person(remedy));
+
+            let list = format!("exports/{export}.json");
+            self.find(list, FindingKind::List, damage, costs, Remedy::Person(remedy));
         }
         Ok(())
     }
@@ -279,6 +300,7 @@ impl Diagnosis {
             for file in part.files() {
                 self.count(FindingKind::Published);
                 let path = format!("exports/{}/{}", part.folder, file.file);
+
                 let damage = match blobs.stat(&path)? {
                     Some(found) if found.bytes == file.bytes => continue,
                     Some(found) if file.is_other_file(found) && list.is_older_than(blobs, &path)? => {
@@ -289,12 +311,14 @@ impl Diagnosis {
                     Some(found) => format!("it has {} bytes, and its list says {}", found.bytes, file.bytes),
                     None => "it is missing".to_owned(),
                 };
+
                 let costs = format!("rows of {label} in exports.{} cannot be read", list.name);
                 let remedy = format!(
                     "`tidetable run {}` publishes it again; if cells of it have passed their retention, put it back from a backup",
                     list.job
                 );
-                self.find((path, FindingKind::Published), damage, costs, Remedy::Person(remedy));
+
+                self.find(path, FindingKind::Published, damage, costs, Remedy::Person(remedy));
             }
         }
         self.table_logs(blobs, list)
@@ -305,6 +329,7 @@ impl Diagnosis {
         if holder(blobs, &list.job)?.is_some() {
             return Ok(());
         }
+
         for LogFinding { log, path, damage, is_behind } in log_findings(blobs, list)? {
             let costs = format!("readers of the table see other rows than exports.{}", list.name);
             let remedy = match is_behind {
@@ -315,11 +340,13 @@ impl Diagnosis {
                 ),
                 false => format!("move the folder away; then `tidetable run {}` begins a new log", list.job),
             };
+
             let kind = match log {
                 TableLog::Delta => FindingKind::DeltaLog,
                 TableLog::Iceberg => FindingKind::IcebergMetadata,
             };
-            self.find((path, kind), damage, costs, Remedy::Person(remedy));
+
+            self.find(path, kind, damage, costs, Remedy::Person(remedy));
         }
         Ok(())
     }
@@ -349,6 +376,7 @@ impl Diagnosis {
         }
 
         let is_damaged = !health.damaged.is_empty() || lost.is_some();
+
         if is_damaged && gone.is_empty() && !health.is_newer {
             let named = lost.map_or(0, |lost| lost.version);
             self.tables.push(DamagedTable { name: table, health, named });
@@ -359,7 +387,8 @@ impl Diagnosis {
     /// Finds damaged manifests, checkpoints and SSTs. `gone` is what only versions hold to which the table cannot go back.
     fn manifests(&mut self, table: &str, health: &TableHealth, gone: &LostInputs) {
         let job = health.job.clone().unwrap_or_else(|| "JOB".to_owned());
-        let (costs, fix) = line_of(table, &job, health);
+        let (costs, fix) = costs_and_fix(table, &job, health);
+
         for file in &health.damaged {
             let is_checkpoint = file.path.contains("/checkpoint/");
             let kind = if is_checkpoint { FindingKind::Checkpoint } else { FindingKind::Manifest };
@@ -368,8 +397,9 @@ impl Diagnosis {
                 false if !gone.is_empty() => Remedy::Person(gone.remedy()),
                 false => Remedy::Fix(fix.clone()),
             };
+
             let costs = costs.clone() + &gone.costs();
-            self.find((file.path.clone(), kind), file.reason.clone(), costs, remedy);
+            self.find(file.path.clone(), kind, file.reason.clone(), costs, remedy);
         }
 
         for file in &health.lost_ssts {
@@ -378,7 +408,8 @@ impl Diagnosis {
                 "restore it from a backup; or `tidetable repair {table} --yes` takes it out, and then `tidetable run {job}` loads \
                  its inputs again"
             );
-            self.find((file.path.clone(), FindingKind::Sst), file.reason.clone(), costs, Remedy::Person(remedy));
+            let remedy = Remedy::Person(remedy);
+            self.find(file.path.clone(), FindingKind::Sst, file.reason.clone(), costs, remedy);
         }
     }
 
@@ -396,7 +427,7 @@ impl Diagnosis {
             )),
             false => Remedy::Person(gone.remedy()),
         };
-        self.find((format!("tables/{table}/manifest"), FindingKind::Manifest), damage, costs, remedy);
+        self.find(format!("tables/{table}/manifest"), FindingKind::Manifest, damage, costs, remedy);
     }
 
     /// Finds tables that runs of the project wrote and that are gone as a whole.
@@ -407,7 +438,8 @@ impl Diagnosis {
             let remedy =
                 "restore a backup, or load the inputs that are still there by a run with `--rebuild`".to_owned();
             let path = format!("tables/{table}");
-            self.find((path, FindingKind::Manifest), damage, format!("all rows of {table}"), Remedy::Person(remedy));
+            let costs = format!("all rows of {table}");
+            self.find(path, FindingKind::Manifest, damage, costs, Remedy::Person(remedy));
         }
         Ok(())
     }
@@ -417,17 +449,20 @@ impl Diagnosis {
             let Some(job) = name.strip_suffix(".lock") else { continue };
             self.count(FindingKind::Lock);
             let path = format!("locks/{name}");
+
             // The lock of a running job may be half written.
             if holder(blobs, job)?.is_some() {
                 continue;
             }
+
             let Some(bytes) = blobs.read(&path)? else { continue };
+
             if let Err(error) = serde_json::from_slice::<tidetable_record::Holder>(&bytes)
                 && !bytes.is_empty()
             {
                 let costs = "nothing but the name of the run that held it last".to_owned();
                 let remedy = Remedy::Fix("empties it".to_owned());
-                self.find((path, FindingKind::Lock), error.to_string(), costs, remedy);
+                self.find(path, FindingKind::Lock, error.to_string(), costs, remedy);
             }
         }
         Ok(())
@@ -441,6 +476,7 @@ impl Diagnosis {
             self.notes
                 .push(format!("{files} of {bytes} bytes, left by killed runs: `tidetable clean --yes` removes them"));
         }
+
         if !store.blobs().list(QUARANTINE)?.is_empty() {
             self.notes.push(format!(
                 "{QUARANTINE}/ holds damaged files that were moved there: remove them when they are no longer needed"
@@ -452,8 +488,10 @@ impl Diagnosis {
     /// Reports a file of a newer build, which this one does not fix.
     fn newer(&mut self, kind: FindingKind, error: StoreError) -> Result<(), RunError> {
         let StoreError::Newer { path, .. } = &error else { return Err(error.into()) };
+
         let remedy = Remedy::Person("use the newer build that wrote it".to_owned());
-        self.find((path.clone(), kind), error.to_string(), "this build goes on without it".to_owned(), remedy);
+        let costs = "this build goes on without it".to_owned();
+        self.find(path.clone(), kind, error.to_string(), costs, remedy);
         Ok(())
     }
 }
@@ -497,14 +535,14 @@ fn lost_versions(
 
 /// The remedy for a finding.
 enum Remedy {
-    /// By `--fix`.
+    /// What `--fix` does about it.
     Fix(String),
-    /// By the user, or by the next run.
+    /// What the user does, or the next run.
     Person(String),
 }
 
 /// Costs and remedy of damaged versions of a table.
-fn line_of(table: &str, job: &str, health: &TableHealth) -> (String, String) {
+fn costs_and_fix(table: &str, job: &str, health: &TableHealth) -> (String, String) {
     let TableHealth { newest, readable, whole_from, oldest, .. } = *health;
     if health.is_lost() {
         return (
@@ -514,12 +552,14 @@ fn line_of(table: &str, job: &str, health: &TableHealth) -> (String, String) {
             ),
         );
     }
+
     if readable < newest {
         let lost = if readable + 1 == newest {
             format!("version {newest}")
         } else {
             format!("versions {} to {newest}", readable + 1)
         };
+
         return (
             format!("{lost} of {table} cannot be read: queries of it and runs of its job fail"),
             format!(
@@ -528,6 +568,7 @@ fn line_of(table: &str, job: &str, health: &TableHealth) -> (String, String) {
             ),
         );
     }
+
     if whole_from > oldest {
         return (
             format!(
@@ -539,16 +580,14 @@ fn line_of(table: &str, job: &str, health: &TableHealth) -> (String, String) {
     (format!("some versions of {table} take longer to read"), "moves it to quarantine".to_owned())
 }
 
-fn job_of_export(project: Option<&Project>, export: &str) -> Option<String> {
-    declared_export(project, export).map(|(job, _)| job)
-}
-
 /// The job that declares an export, and the format of its files.
 fn declared_export(project: Option<&Project>, export: &str) -> Option<(String, FileFormat)> {
     let project = project?;
-    let format = |name: &String| {
-        let job = Job::load(project, name).ok()?;
-        job.exports.iter().find(|declared| declared.name == export).map(|declared| declared.format)
-    };
-    project.jobs().into_iter().find_map(|name| format(&name).map(|format| (name, format)))
+    for name in project.jobs() {
+        let Ok(job) = Job::load(project, &name) else { continue };
+        if let Some(declared) = job.exports.iter().find(|declared| declared.name == export) {
+            return Some((name, declared.format));
+        }
+    }
+    None
 }

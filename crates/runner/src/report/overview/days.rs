@@ -21,7 +21,7 @@ pub struct DayOf {
     pub day: NaiveDate,
     /// What its parts cover.
     pub per: Per,
-    /// How it is.
+    /// The worst state of its parts.
     pub state: DayState,
     /// Rows published; of a month, those of the month.
     pub rows: u64,
@@ -71,31 +71,23 @@ pub(super) fn days(
     let mut found = Days { tz, rejected: rejected(versions), days: BTreeMap::new() };
     let sealed = sealed(runs);
     for list in lists {
-        for (label, part) in &list.parts {
-            let is_sealed = sealed.contains(&(list.name.as_str(), label.as_str()));
-            let state = match (is_sealed, is_late(tz, runs, &list.name, label)) {
-                (true, _) => DayState::Sealed,
-                (false, true) => DayState::Late,
-                (false, false) => DayState::Published,
-            };
-            found.note(&list.name, label, state, part.rows, Some(part.run.as_str()));
-        }
+        found.note_list(list, runs, &sealed);
     }
     if lists.is_empty() {
         for (table, version) in versions {
-            for day in version.windows.iter().flat_map(|window| window.days.keys()) {
-                let label = NaiveDate::from_epoch_days(*day).map(|day| day.to_string()).unwrap_or_default();
-                found.note(table, &label, DayState::Published, 0, None);
-            }
+            found.note_table(table, version);
         }
     }
+
     for (of, labels) in &failures.of {
-        labels
-            .iter()
-            .for_each(|(label, failure)| found.note(of, label, DayState::Failed, 0, Some(failure.run.as_str())));
+        for (label, failure) in labels {
+            found.note(of, label, DayState::Failed, 0, Some(failure.run.as_str()));
+        }
     }
     for gap in gaps {
-        gap.days.iter().for_each(|label| found.note(&gap.of, label, DayState::Missing, 0, None));
+        for label in &gap.days {
+            found.note(&gap.of, label, DayState::Missing, 0, None);
+        }
     }
     found.days.into_values().collect()
 }
@@ -107,10 +99,32 @@ struct Days {
 }
 
 impl Days {
+    /// Adds the published parts of an export. `sealed` are parts by export and label, see [`sealed`].
+    fn note_list(&mut self, list: &Published, runs: &[RunRecord], sealed: &BTreeSet<(&str, &str)>) {
+        for (label, part) in &list.parts {
+            let is_sealed = sealed.contains(&(list.name.as_str(), label.as_str()));
+            let state = match (is_sealed, is_late(self.tz, runs, &list.name, label)) {
+                (true, _) => DayState::Sealed,
+                (false, true) => DayState::Late,
+                (false, false) => DayState::Published,
+            };
+            self.note(&list.name, label, state, part.rows, Some(part.run.as_str()));
+        }
+    }
+
+    /// Adds the UTC days of a table, as days of a job without exports.
+    fn note_table(&mut self, table: &str, version: &Version) {
+        for day in version.windows.iter().flat_map(|window| window.days.keys()) {
+            let label = NaiveDate::from_epoch_days(*day).map(|day| day.to_string()).unwrap_or_default();
+            self.note(table, &label, DayState::Published, 0, None);
+        }
+    }
+
     /// Adds a part to the days it covers. A part without days, of an export with `per = "query"`, is none of a calendar.
     fn note(&mut self, of: &str, label: &str, state: DayState, rows: u64, run: Option<&str>) {
         let Some(period) = period_of(label).filter(|period| period.per != Per::Query) else { return };
         let (first, last) = period.days(self.tz);
+
         for day in first.iter_days().take_while(|day| *day <= last) {
             let rejected = self.rejected.get(&day).copied().unwrap_or_default();
             let known = self.days.entry((of.to_owned(), day)).or_insert_with(|| DayOf {
@@ -122,6 +136,7 @@ impl Days {
                 rejected,
                 run: None,
             });
+
             known.state = known.state.max(state);
             known.rows += rows;
             known.run = run.map(str::to_owned).max(known.run.take());
@@ -138,6 +153,7 @@ fn rejected(versions: &BTreeMap<String, Version>) -> BTreeMap<NaiveDate, u64> {
         let most = by_input.entry(&input.path).or_insert((0, input.days.as_slice()));
         most.0 = most.0.max(input.rejected);
     }
+
     let mut by_day = BTreeMap::new();
     for (rows, days) in by_input.into_values() {
         if let Some(day) = days.iter().max().and_then(|day| NaiveDate::from_epoch_days(*day)) {
@@ -167,19 +183,23 @@ fn attempt<'a>(run: &'a RunRecord, export: &str, label: &str) -> Option<&'a Expo
 fn is_late(tz: Tz, runs: &[RunRecord], export: &str, label: &str) -> bool {
     let Some(period) = period_of(label) else { return false };
     let end = period.bounds(tz).end;
-    let has = |run: &&RunRecord| run.exports.iter().any(|part| part.export == export);
-    let is_first = |run: &RunRecord| attempt(run, export, label).is_some_and(|part| part.state == PartState::Published);
-    let Some(first) = runs.iter().position(is_first) else { return false };
+    let first =
+        runs.iter().position(|run| attempt(run, export, label).is_some_and(|part| part.state == PartState::Published));
+    let Some(first) = first else { return false };
+
     let known = runs.iter().find_map(|run| attempt(run, export, label));
     if known.is_some_and(|part| part.reason.ends_with(" changed")) {
         // It was published before: `clean` has removed the record of that run.
         return false;
     }
-    let named = runs.iter().position(|run| has(&run)).unwrap_or(first);
+
+    let named = runs.iter().position(|run| run.exports.iter().any(|part| part.export == export)).unwrap_or(first);
     let is_caught_up = runs.first().is_none_or(|run| run.now >= end);
-    let failed = |run: &RunRecord| !is_caught_up && !matches!(run.outcome, Outcome::Ok | Outcome::Running);
-    let is_due = |run: &RunRecord| run.now >= end && run.asked.is_whole();
-    runs.iter().take(first).enumerate().any(|(at, run)| is_due(run) && (at >= named || failed(run)))
+    runs.iter().take(first).enumerate().any(|(at, run)| {
+        let failed = !is_caught_up && !matches!(run.outcome, Outcome::Ok | Outcome::Running);
+        let is_due = run.now >= end && run.asked.is_whole();
+        is_due && (at >= named || failed)
+    })
 }
 
 #[cfg(test)]

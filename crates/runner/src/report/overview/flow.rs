@@ -11,7 +11,7 @@ use crate::report::lineage::{Lineage, LinkKind};
 /// A place that rows pass.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// What it is.
+    /// Whether it is a source, a table or an export.
     pub kind: PlaceKind,
     /// Name of the source, table or export.
     pub name: String,
@@ -22,9 +22,9 @@ pub struct Place {
 pub enum PlaceKind {
     /// Files of a source.
     Source,
-    /// A table.
+    /// A table of the job.
     Table,
-    /// An export.
+    /// An export, with all its parts.
     Export,
 }
 
@@ -42,15 +42,15 @@ impl PlaceKind {
 /// Rows that pass from one place to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// From where.
+    /// The place that the rows come from.
     pub from: Place,
-    /// Into what.
+    /// The place that the rows go to.
     pub into: Place,
     /// Inputs read, or parts published.
     pub items: u64,
     /// Rows read, or published.
     pub rows: u64,
-    /// Rows rejected.
+    /// Rows that were rejected on the way.
     pub rejected: u64,
 }
 
@@ -66,10 +66,12 @@ pub(super) fn steps(
     let exports: BTreeMap<&str, &str> = parts.collect();
     let loads = runs.iter().flat_map(|run| &run.loads);
     let sources: BTreeMap<&str, &str> = loads.map(|load| (load.table.as_str(), load.source.as_str())).collect();
+
     let mut links: Vec<_> = versions.keys().filter_map(|table| lineage.of(table, None)).flatten().collect();
     links.sort_unstable();
     links.dedup();
-    let mut steps: BTreeMap<(Place, Place), (u64, u64, u64)> = BTreeMap::new();
+
+    let mut steps: BTreeMap<(Place, Place), Step> = BTreeMap::new();
     for link in &links {
         let place = |(kind, name): &(LinkKind, String)| match kind {
             LinkKind::Input => {
@@ -82,11 +84,14 @@ pub(super) fn steps(
                 exports.get(name.as_str()).map(|export| Place { kind: PlaceKind::Export, name: (*export).to_owned() })
             }
         };
+
         if let (Some(from), Some(into)) = (place(&link.from), place(&link.into)) {
-            let sums = steps.entry((from, into)).or_default();
-            *sums = (sums.0 + 1, sums.1 + link.rows, sums.2 + link.rejected);
+            let ends = (from.clone(), into.clone());
+            let step = steps.entry(ends).or_insert_with(|| Step { from, into, items: 0, rows: 0, rejected: 0 });
+            step.items += 1;
+            step.rows += link.rows;
+            step.rejected += link.rejected;
         }
     }
-    let step = |((from, into), (items, rows, rejected))| Step { from, into, items, rows, rejected };
-    steps.into_iter().map(step).collect()
+    steps.into_values().collect()
 }

@@ -47,9 +47,11 @@ impl Overview {
     pub fn read(store: &Store, project: Option<&Project>, job: &str, clock: i64) -> Result<Option<Self>, RunError> {
         let blobs = store.blobs().as_ref();
         let tz = project.and_then(|project| Job::load(project, job).ok()).map_or(Tz::UTC, |job| job.timezone);
+
         let mut runs: Vec<RunRecord> = Runs::of(blobs).readable(Some(job))?.collect();
         runs.reverse();
         runs.iter_mut().filter(|run| run.outcome == Outcome::Running).for_each(|run| run.add_published(blobs));
+
         let mut versions: BTreeMap<String, Version> = BTreeMap::new();
         for table in store.tables()? {
             let latest = store.table(&table).latest().ok().flatten();
@@ -58,11 +60,13 @@ impl Overview {
         if runs.is_empty() && versions.is_empty() {
             return Ok(None);
         }
+
         let (lists, _) = Published::readable(blobs)?;
         let lists: Vec<Published> = lists.into_iter().filter(|list| list.job == job).collect();
         let status = statuses(store, project, &[job], clock)?.jobs.pop().unwrap_or_default();
         let failures = Failures::load(blobs, job)?;
         let lineage = Lineage::read(store, project)?;
+
         Ok(Some(Self {
             days: days::days(tz, &runs, &lists, &versions, &failures, &status.gaps),
             zone: if lists.is_empty() { Tz::UTC } else { tz },

@@ -7,7 +7,7 @@ use tidetable_record::{RunRecord, Severity};
 /// Values of a rule of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RuleValues {
-    /// The check.
+    /// Name of the check in the job file.
     pub check: String,
     /// The table or export checked.
     pub on: String,
@@ -22,7 +22,7 @@ pub struct RuleValues {
 /// The value of a rule for a part or day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleValue {
-    /// The label.
+    /// Label of the part, or the day.
     pub label: String,
     /// Rows that broke the rule; for a rule on the number of rows, that number.
     pub measured: i64,
@@ -42,10 +42,12 @@ pub(super) fn rules(runs: &[RunRecord]) -> Vec<RuleValues> {
         let key = (check.check.as_str(), check.on.as_str(), check.rule.as_str());
         let (severity, values) = found.entry(key).or_default();
         *severity = check.severity;
+
         let label = check.label.clone();
         let value = RuleValue { label, measured: check.measured, passed: check.passed, run: run.run.clone() };
         values.insert(&check.label, value);
     }
+
     let mut rules = Vec::with_capacity(found.len());
     for ((check, on, rule), (severity, values)) in found {
         rules.push(RuleValues {
