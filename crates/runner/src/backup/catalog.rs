@@ -12,7 +12,7 @@ const FORMAT: u32 = 1;
 /// Directories of a store that are backed up.
 pub(crate) const FOLDERS: [&str; 5] = ["runs", "rejected", "failing", "exports", "tables"];
 
-/// A backup.
+/// A backup as its catalog lists it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backup {
     /// Its name, a ULID: names ascend with time.
@@ -35,9 +35,9 @@ pub struct Backup {
 pub struct Held {
     /// Path inside the store.
     pub path: String,
-    /// Its length.
+    /// Length of the file.
     pub bytes: u64,
-    /// xxh3-128, hexadecimal.
+    /// xxh3-128 of its content, hexadecimal.
     pub checksum: String,
 }
 

@@ -1,36 +1,29 @@
 //! Makes a backup.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
-use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
-use tidetable_export::TableLog;
 use tidetable_record::Runs;
+use tidetable_store::Store;
 use tidetable_store::published::Published;
-use tidetable_store::{Store, StoreError};
 use tidetable_upkeep::Pins;
 
 use crate::backup::catalog::{Backup, Held};
 use crate::backup::error::BackupError;
-use crate::backup::vault::{Copied, Vault, copy, hash};
+use crate::backup::reading::{ROUNDS, RenewedPins, WrongFile, held_sst, log_directories, unless_damaged};
+use crate::backup::vault::{Copied, FileAt, Vault, copy, hash};
 use crate::fault::stop::Stop;
-
-/// Attempts to read an export that is being published, before changed parts are left out.
-const ROUNDS: usize = 3;
-/// Interval of renewing pins, which expire after an hour.
-const RENEW: Duration = Duration::from_secs(300);
 
 /// The result of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BackupDone {
-    /// The backup.
+    /// The backup as its catalog lists it.
     pub backup: Backup,
     /// Number of files copied.
     pub copied: u64,
-    /// Their bytes.
+    /// Bytes of the files that were copied.
     pub copied_bytes: u64,
-    /// Notes.
+    /// What the backup lacks or could not guard against, though nothing is damaged.
     pub notes: Vec<String>,
 }
 
@@ -44,26 +37,32 @@ impl Vault {
     pub fn backup(
         &self,
         store: &Store,
-        (id, taken): (&str, i64),
+        id: &str,
+        taken: i64,
         keep: usize,
         stop: &Stop,
     ) -> Result<BackupDone, BackupError> {
         let root = store.blobs().display();
         let mut making = Making { vault: self, store, stop, done: BackupDone::default() };
         making.done.backup = Backup { id: id.to_owned(), taken, root, ..Backup::default() };
+
         making.runs()?;
+
         for name in store.blobs().list("exports")? {
             if let Some(export) = name.strip_suffix(".json") {
                 making.export(export)?;
             }
         }
+
         making.tables(id)?;
+
         let mut done = making.done;
         done.backup.files.sort_unstable();
         let path = format!("backups/{id}.json");
         let encoded = done.backup.encode();
         let bytes = encoded.map_err(|error| BackupError::Catalog { path: path.clone(), reason: error.to_string() })?;
         self.blobs.replace(&path, &bytes)?;
+
         if done.backup.damaged.is_empty() {
             self.prune(keep)?;
         }
@@ -104,72 +103,79 @@ impl Making<'_> {
         let list_path = format!("exports/{export}.json");
         for round in 1..=ROUNDS {
             let Some(before) = self.blobs().read(&list_path)? else { return Ok(()) };
-            let mut list = match Published::load(self.blobs(), export) {
-                Ok(list) => list,
-                Err(error @ StoreError::Blob(BlobError::Io { .. })) => return Err(error.into()),
-                Err(error) => {
-                    self.done.backup.damaged.push(error.to_string());
-                    return Ok(());
-                }
-            };
-            let (mut held, mut wrong) = (Vec::new(), Vec::new());
-            for (label, part) in &list.parts {
-                let mut files = Vec::new();
-                for (path, file) in part.paths().into_iter().zip(part.files()) {
-                    let file = Held { path, bytes: file.bytes, checksum: file.checksum };
-                    match self.object(&file)? {
-                        Copied::New | Copied::Known => files.push(file),
-                        Copied::Missing => wrong.push((label.clone(), format!("{} is missing", file.path))),
-                        Copied::Differs => {
-                            wrong.push((label.clone(), format!("{} is not what its list says", file.path)));
-                        }
-                    }
-                }
-                held.extend(files);
-            }
+            let loaded = Published::load(self.blobs(), export);
+            let Some(list) = unless_damaged(loaded, &mut self.done.backup.damaged)? else { return Ok(()) };
+
+            let (mut held, wrong) = self.published_files(&list)?;
             let logs = self.logs(&list)?;
+
             let is_settled = self.blobs().read(&list_path)?.as_ref() == Some(&before);
             if !is_settled && round < ROUNDS {
                 continue;
             }
-            let mut bytes = before.to_vec();
+
+            let list_bytes = match is_settled || wrong.is_empty() {
+                true => before.to_vec(),
+                false => {
+                    let list = self.without_changed(export, list, &wrong, &mut held);
+                    list.map_err(|error| BackupError::Catalog { path: list_path.clone(), reason: error.to_string() })?
+                }
+            };
             if is_settled {
-                self.done.backup.damaged.extend(wrong.into_iter().map(|(_, reason)| reason));
-            } else if !wrong.is_empty() {
-                let parts: BTreeSet<String> = wrong.into_iter().map(|(label, _)| label).collect();
-                let gone: Vec<String> =
-                    parts.iter().filter_map(|label| list.parts.remove(label)).flat_map(|part| part.paths()).collect();
-                held.retain(|file| !gone.contains(&file.path));
-                self.done.notes.push(format!(
-                    "{} of {export} were published meanwhile and are not in this backup: a run after it is restored publishes \
-                     them again",
-                    parts.into_iter().collect::<Vec<_>>().join(", ")
-                ));
-                let wrong = |error: serde_json::Error| BackupError::Catalog {
-                    path: list_path.clone(),
-                    reason: error.to_string(),
-                };
-                bytes = serde_json::to_vec_pretty(&list).map_err(wrong)?;
+                self.done.backup.damaged.extend(wrong.into_iter().map(|file| file.reason));
             }
             self.done.backup.files.extend(held);
             self.done.backup.files.extend(logs);
-            return self.bytes(&list_path, &bytes);
+            return self.bytes(&list_path, &list_bytes);
         }
         Ok(())
     }
 
+    /// Copies the published files of a list. Gives those that were copied, and those that were not.
+    fn published_files(&mut self, list: &Published) -> Result<(Vec<Held>, Vec<WrongFile>), BackupError> {
+        let (mut held, mut wrong) = (Vec::new(), Vec::new());
+        for (label, part) in &list.parts {
+            for (path, file) in part.files_at() {
+                let file = Held { path, bytes: file.bytes, checksum: file.checksum };
+                match self.object(&file)?.damage(&file.path, "list") {
+                    None => held.push(file),
+                    Some(reason) => wrong.push(WrongFile { label: label.clone(), reason }),
+                }
+            }
+        }
+        Ok((held, wrong))
+    }
+
+    /// Takes the parts of `wrong` files, which a run replaced meanwhile, out of `held` and out of the list of an export.
+    /// Gives the rest of the list as JSON.
+    fn without_changed(
+        &mut self,
+        export: &str,
+        mut list: Published,
+        wrong: &[WrongFile],
+        held: &mut Vec<Held>,
+    ) -> Result<Vec<u8>, serde_json::Error> {
+        let labels: BTreeSet<&str> = wrong.iter().map(|file| file.label.as_str()).collect();
+        let removed = labels.iter().filter_map(|label| list.parts.remove(*label));
+        let gone: Vec<String> = removed.flat_map(|part| part.paths()).collect();
+        held.retain(|file| !gone.contains(&file.path));
+
+        self.done.notes.push(format!(
+            "{} of {export} were published meanwhile and are not in this backup: a run after it is restored publishes \
+             them again",
+            labels.into_iter().collect::<Vec<_>>().join(", ")
+        ));
+        serde_json::to_vec_pretty(&list)
+    }
+
     /// The files of the logs of the tables of a list, as far as they are of use elsewhere.
     fn logs(&mut self, list: &Published) -> Result<Vec<Held>, BackupError> {
-        let folders: BTreeSet<&str> = list.parts.values().filter_map(|part| part.folder.split('/').next()).collect();
         let mut held = Vec::new();
-        for folder in folders {
-            for log in TableLog::ALL.into_iter().filter(|log| log.moves_with_files()) {
-                let log = log.path(folder);
-                for name in self.blobs().list(&log)? {
-                    let path = format!("{log}/{name}");
-                    let Some(bytes) = self.blobs().read(&path)? else { continue };
-                    held.push(self.put(&path, &bytes)?);
-                }
+        for log in log_directories(list) {
+            for name in self.blobs().list(&log)? {
+                let path = format!("{log}/{name}");
+                let Some(bytes) = self.blobs().read(&path)? else { continue };
+                held.push(self.put(&path, &bytes)?);
             }
         }
         Ok(held)
@@ -183,31 +189,20 @@ impl Making<'_> {
             let note = "the versions that are copied cannot be pinned, since nothing can be written there: no vacuum may run meanwhile";
             self.done.notes.push(note.to_owned());
         }
-        let mut renewed = Instant::now();
+
+        let mut renewed = RenewedPins::new(&pins);
         for (name, number) in &pins.numbers {
             let table = self.store.table(name);
-            let version = match table.version(*number) {
-                Ok(version) => version,
-                Err(error @ StoreError::Blob(BlobError::Io { .. })) => return Err(error.into()),
-                Err(error) => {
-                    self.done.backup.damaged.push(error.to_string());
-                    continue;
-                }
-            };
+            let loaded = table.version(*number);
+            let Some(version) = unless_damaged(loaded, &mut self.done.backup.damaged)? else { continue };
+
             for sst in version.ssts() {
-                let file = Held { path: table.sst_path(&sst.id), bytes: sst.bytes, checksum: sst.checksum.clone() };
-                match self.object(&file)? {
-                    Copied::New | Copied::Known => self.done.backup.files.push(file),
-                    Copied::Missing => self.done.backup.damaged.push(format!("{} is missing", file.path)),
-                    Copied::Differs => {
-                        let reason = format!("{} is not what its manifest says", file.path);
-                        self.done.backup.damaged.push(reason);
-                    }
+                let file = held_sst(&table, sst);
+                match self.object(&file)?.damage(&file.path, "manifest") {
+                    None => self.done.backup.files.push(file),
+                    Some(reason) => self.done.backup.damaged.push(reason),
                 }
-                if renewed.elapsed() > RENEW {
-                    pins.renew()?;
-                    renewed = Instant::now();
-                }
+                renewed.renew_if_due()?;
             }
             for (path, bytes) in table.metadata_files(&version)? {
                 self.bytes(&path, &bytes)?;
@@ -219,10 +214,10 @@ impl Making<'_> {
 
     /// Copies the content of a file with known length and checksum.
     fn object(&mut self, file: &Held) -> Result<Copied, BackupError> {
-        if let Some(stopped) = self.stop.asked() {
-            return Err(crate::fault::error::RunError::from(stopped).into());
-        }
-        let copied = copy((self.blobs(), &file.path), (self.vault.blobs.as_ref(), &file.object()), file, true)?;
+        self.stop.check()?;
+        let from = FileAt { blobs: self.blobs(), path: &file.path };
+        let to = FileAt { blobs: self.vault.blobs.as_ref(), path: &file.object() };
+        let copied = copy(from, to, file, true)?;
         if copied == Copied::New {
             self.done.copied += 1;
             self.done.copied_bytes += file.bytes;

@@ -14,27 +14,27 @@ pub enum BackupError {
     /// A backup directory inside the root, or the reverse.
     #[error("{folder} lies in the root {root}, or the root in it: a backup is kept elsewhere, best on another disk")]
     Inside {
-        /// The backup directory.
+        /// Path or URL of the backup directory.
         folder: String,
-        /// The root.
+        /// Path or URL of the root.
         root: String,
     },
     /// A directory without backups.
     #[error("{folder} holds no backups of tidetable; name the folder that `tidetable backup` was given")]
     NoVault {
-        /// The directory.
+        /// Path or URL of the directory.
         folder: String,
     },
     /// A directory that is not empty and has no backups.
     #[error("{folder} is not empty, and holds no backups: name another folder, or one that is not there yet")]
     Taken {
-        /// The directory.
+        /// Path or URL of the directory.
         folder: String,
     },
-    /// No such backup.
+    /// A backup that the vault does not have.
     #[error("there is no backup {asked} in {folder}; `tidetable backup {folder} --list` shows those there are")]
     NoBackup {
-        /// The directory.
+        /// Path or URL of the vault.
         folder: String,
         /// What was asked for.
         asked: String,
@@ -42,7 +42,7 @@ pub enum BackupError {
     /// Another process holds the lock.
     #[error("another backup or restore is using {folder}: wait for its end")]
     Busy {
-        /// The directory.
+        /// Path or URL of the vault.
         folder: String,
     },
     /// A root that is not empty.
@@ -51,17 +51,17 @@ pub enum BackupError {
          `tidetable restore {folder} DIR`"
     )]
     RootTaken {
-        /// The root.
+        /// Path or URL of the root.
         root: String,
-        /// The backup directory.
+        /// Path or URL of the backup directory.
         folder: String,
     },
     /// A root with an unfinished restore of another backup.
     #[error("backup {id} was being restored into {root}: go on with `--at {id}`, or remove that folder")]
     OtherRestore {
-        /// The root.
+        /// Path or URL of the root.
         root: String,
-        /// The backup.
+        /// Name of the backup that was begun.
         id: String,
     },
     /// A root to copy into that is not an older copy.
@@ -69,17 +69,17 @@ pub enum BackupError {
         "{root} holds another store, or a newer one: {path} differs. Nothing is written over it: copy into another root"
     )]
     OtherStore {
-        /// The root.
+        /// Path or URL of the root.
         root: String,
-        /// What differs.
+        /// Path inside it of a file that differs.
         path: String,
     },
-    /// A damaged catalog.
+    /// A catalog that cannot be read, or written.
     #[error("{path} cannot be read: {reason}; take another backup with --at")]
     Catalog {
         /// Path inside the vault.
         path: String,
-        /// What is wrong.
+        /// What is wrong with its text.
         reason: String,
     },
     /// A file could not be read or written.
@@ -87,9 +87,9 @@ pub enum BackupError {
     Io {
         /// What was attempted, as a verb.
         action: &'static str,
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// The cause.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// An error of the store or of the vault.

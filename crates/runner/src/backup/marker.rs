@@ -11,7 +11,7 @@ pub(super) const RESTORING: &str = ".restoring";
 /// What the marker says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RestoreMarker {
-    /// The backup.
+    /// Name of the backup that is restored.
     pub id: String,
     /// The place of the backups; builds before wrote none.
     pub vault: Option<String>,

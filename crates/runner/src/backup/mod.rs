@@ -17,6 +17,7 @@ pub(crate) mod catalog;
 pub(crate) mod copy;
 pub(crate) mod error;
 pub(crate) mod marker;
+pub(crate) mod reading;
 pub(crate) mod restore;
 pub(crate) mod transfer;
 pub(crate) mod vault;

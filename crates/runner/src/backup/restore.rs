@@ -10,13 +10,13 @@ use tidetable_record::holder;
 use crate::backup::catalog::{Backup, FOLDERS};
 use crate::backup::error::BackupError;
 use crate::backup::marker::{RESTORING, RestoreMarker};
-use crate::backup::vault::{Copied, Vault, copy};
+use crate::backup::vault::{Copied, FileAt, Vault, copy};
 use crate::fault::stop::Stop;
 
 /// The result of a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// The backup.
+    /// The backup that was restored.
     pub backup: Backup,
     /// Files that were copied.
     pub copied: u64,
@@ -34,6 +34,7 @@ impl Vault {
     pub fn restore(&self, backup: Backup, root: &Path, stop: &Stop) -> Result<Restored, BackupError> {
         let _marker = mark(root, &self.marker(&backup.id), &self.name())?;
         let restored = self.copy_all(backup, &LocalBlobs::new(root.to_owned()), stop)?;
+
         let marker = root.join(RESTORING);
         let removed = std::fs::remove_file(&marker).and_then(|()| File::open(root)?.sync_all());
         removed.map_err(|source| BackupError::Io { action: "remove", path: marker.display().to_string(), source })?;
@@ -51,27 +52,33 @@ impl Vault {
         to: &dyn Blobs,
         stop: &Stop,
     ) -> Result<Restored, BackupError> {
+        self.mark_bucket(&backup.id, to)?;
+
+        backup.files.sort_by_key(|file| (rank(&file.path), file.path.clone()));
+        let restored = self.copy_all(backup, to, stop)?;
+        to.delete(RESTORING)?;
+        Ok(restored)
+    }
+    /// Marks a bucket as being restored into, unless it holds a store, or another restore has begun.
+    fn mark_bucket(&self, id: &str, to: &dyn Blobs) -> Result<(), BackupError> {
         let marked = to.read(RESTORING)?;
         match marked.as_deref().map(String::from_utf8_lossy).map(|text| RestoreMarker::parse(&text)) {
-            Some(Some(before)) if before.id == backup.id => {}
+            Some(Some(before)) if before.id == id => Ok(()),
             Some(before) => {
                 let id = before.map(|before| before.id).unwrap_or_default();
-                return Err(BackupError::OtherRestore { root: to.display(), id });
+                Err(BackupError::OtherRestore { root: to.display(), id })
             }
             None => {
                 if to.list("")?.iter().any(|name| name != "locks") || is_locked(to)? {
                     let (root, folder) = (to.display(), self.name());
                     return Err(BackupError::RootTaken { root, folder });
                 }
-                if !to.create_new(RESTORING, self.marker(&backup.id).text().as_bytes())? {
+                if !to.create_new(RESTORING, self.marker(id).text().as_bytes())? {
                     return Err(BackupError::Busy { folder: to.display() });
                 }
+                Ok(())
             }
         }
-        backup.files.sort_by_key(|file| (rank(&file.path), file.path.clone()));
-        let restored = self.copy_all(backup, to, stop)?;
-        to.delete(RESTORING)?;
-        Ok(restored)
     }
 
     /// The marker of a root into which the backup `id` is restored.
@@ -83,14 +90,14 @@ impl Vault {
     fn copy_all(&self, backup: Backup, to: &dyn Blobs, stop: &Stop) -> Result<Restored, BackupError> {
         let mut restored = Restored::default();
         for file in &backup.files {
-            if let Some(stopped) = stop.asked() {
-                return Err(crate::fault::error::RunError::from(stopped).into());
-            }
-            match copy((self.blobs.as_ref(), &file.object()), (to, &file.path), file, false)? {
+            stop.check()?;
+            let object = file.object();
+            let from = FileAt { blobs: self.blobs.as_ref(), path: &object };
+            match copy(from, FileAt { blobs: to, path: &file.path }, file, false)? {
                 Copied::New => restored.copied += 1,
                 Copied::Known => restored.known += 1,
-                Copied::Missing => restored.damaged.push(format!("{}: {} is missing", file.path, file.object())),
-                Copied::Differs => restored.damaged.push(format!("{}: {} is damaged", file.path, file.object())),
+                Copied::Missing => restored.damaged.push(format!("{}: {object} is missing", file.path)),
+                Copied::Differs => restored.damaged.push(format!("{}: {object} is damaged", file.path)),
             }
         }
         restored.backup = backup;
@@ -121,17 +128,20 @@ fn is_locked(root: &dyn Blobs) -> Result<bool, BackupError> {
     Ok(false)
 }
 
+/// Whether a directory holds files of a store, or a lock that is held.
+fn holds_store(root: &Path) -> Result<bool, BackupError> {
+    Ok(FOLDERS.iter().any(|folder| root.join(folder).exists()) || is_locked(&LocalBlobs::new(root.to_owned()))?)
+}
+
 /// Marks a root as being restored, unless it holds a store.
 fn mark(root: &Path, marker: &RestoreMarker, vault: &str) -> Result<File, BackupError> {
     let path = root.join(RESTORING);
     let io = |action, source| BackupError::Io { action, path: path.display().to_string(), source };
-    let is_marked = path.is_file();
-    let is_taken = || -> Result<bool, BackupError> {
-        Ok(FOLDERS.iter().any(|folder| root.join(folder).exists()) || is_locked(&LocalBlobs::new(root.to_owned()))?)
-    };
-    if !is_marked && is_taken()? {
+
+    if !path.is_file() && holds_store(root)? {
         return Err(BackupError::RootTaken { root: root.display().to_string(), folder: vault.to_owned() });
     }
+
     std::fs::create_dir_all(root).map_err(|source| io("make the folder of", source))?;
     let mut file = OpenOptions::new()
         .read(true)
@@ -140,11 +150,13 @@ fn mark(root: &Path, marker: &RestoreMarker, vault: &str) -> Result<File, Backup
         .truncate(false)
         .open(&path)
         .map_err(|source| io("write", source))?;
+
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(BackupError::Busy { folder: root.display().to_string() }),
         Err(TryLockError::Error(source)) => return Err(io("lock", source)),
     }
+
     let mut before = String::new();
     file.read_to_string(&mut before).map_err(|source| io("read", source))?;
     match RestoreMarker::parse(&before) {

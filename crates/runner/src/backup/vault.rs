@@ -6,8 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tidetable_blobs::BlobError;
-use tidetable_blobs::Blobs;
+use tidetable_blobs::{BlobError, Blobs, ReadAt};
 use tidetable_source::Location;
 use tidetable_store::{Store, StoreError};
 use xxhash_rust::xxh3::Xxh3;
@@ -17,7 +16,7 @@ use crate::backup::error::BackupError;
 use crate::fault::error::RunError;
 use crate::fault::stop::Stop;
 use crate::lock::lease::LeaseTimes;
-use crate::lock::{IfLocked, Lock, take};
+use crate::lock::{IfLocked, Lock, LockRequest, take};
 
 /// The file that marks a vault.
 const MARK: &str = "vault.json";
@@ -57,14 +56,33 @@ pub struct VaultReport {
 /// The result of copying a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Copied {
-    /// It was copied.
+    /// It was copied now.
     New,
-    /// It existed already.
+    /// A file of this length and checksum is there already.
     Known,
     /// The source file does not exist.
     Missing,
     /// Its content differs from its entry.
     Differs,
+}
+
+impl Copied {
+    /// What is wrong with the file at `path`, which `named_by` names: a list or a manifest. `None` if nothing is.
+    pub(crate) fn damage(&self, path: &str, named_by: &str) -> Option<String> {
+        match self {
+            Self::New | Self::Known => None,
+            Self::Missing => Some(format!("{path} is missing")),
+            Self::Differs => Some(format!("{path} is not what its {named_by} says")),
+        }
+    }
+}
+
+/// A file in a storage.
+#[derive(Clone, Copy)]
+pub(crate) struct FileAt<'a> {
+    pub(crate) blobs: &'a dyn Blobs,
+    /// Path in the storage.
+    pub(crate) path: &'a str,
 }
 
 impl Vault {
@@ -77,10 +95,12 @@ impl Vault {
         if is_inside(blobs.as_ref(), root) {
             return Err(BackupError::Inside { folder: blobs.display(), root: root.display() });
         }
+
         let is_empty = match blobs.directory() {
             Some(folder) => is_empty(folder)?,
             None => blobs.list("")?.is_empty(),
         };
+
         let is_marked = blobs.stat(MARK)?.is_some();
         // A process that was killed may have left the lock alone.
         let is_begun = blobs.directory().is_some_and(|folder| folder.join("vault.lock").is_file())
@@ -88,6 +108,7 @@ impl Vault {
         if !is_empty && !is_marked && !is_begun {
             return Err(BackupError::Taken { folder: blobs.display() });
         }
+
         let (blobs, lock) = locked(blobs, id, stop)?;
         if !is_marked {
             blobs.replace(MARK, b"{\"format\":1}\n")?;
@@ -129,8 +150,8 @@ impl Vault {
     /// If it is missing or damaged.
     pub fn load(&self, id: &str) -> Result<Backup, BackupError> {
         let path = format!("backups/{id}.json");
-        let missing = || BackupError::NoBackup { folder: self.name(), asked: id.to_owned() };
-        let bytes = self.blobs.read(&path)?.ok_or_else(missing)?;
+        let bytes = self.blobs.read(&path)?;
+        let bytes = bytes.ok_or_else(|| BackupError::NoBackup { folder: self.name(), asked: id.to_owned() })?;
         Backup::decode(&bytes).map_err(|reason| BackupError::Catalog { path, reason })
     }
 
@@ -141,6 +162,7 @@ impl Vault {
     pub fn find(&self, asked: Option<&str>) -> Result<Backup, BackupError> {
         let mut names = self.names()?;
         names.retain(|name| asked.is_none_or(|asked| name.starts_with(asked)));
+
         match (names.as_slice(), asked) {
             ([.., newest], None) => self.load(newest),
             ([one], Some(_)) => self.load(one),
@@ -166,24 +188,27 @@ impl Vault {
                 }
                 Err(error) => return Err(error),
             };
+
             report.backups += 1;
             report.missing.extend(backup.damaged.iter().map(|damage| format!("not in backup {name}: {damage}")));
             for file in backup.files {
-                let object = file.object();
-                if !seen.insert(object.clone()) {
-                    continue;
-                }
-                report.objects += 1;
-                match hash(self.blobs.as_ref(), &object)? {
-                    Some((bytes, checksum)) if (bytes, checksum.as_str()) == (file.bytes, &file.checksum) => {}
-                    Some(_) => {
-                        report.damaged.push(format!("{object}: it does not hold {} of backup {name}", file.path))
-                    }
-                    None => report.damaged.push(format!("{object} is missing: {} of backup {name}", file.path)),
+                if seen.insert(file.object()) {
+                    report.objects += 1;
+                    report.damaged.extend(self.damage_of(&file, &name)?);
                 }
             }
         }
         Ok(report)
+    }
+
+    /// What is wrong with the content of a file of the backup `name`; `None` if nothing is.
+    fn damage_of(&self, file: &Held, name: &str) -> Result<Option<String>, BackupError> {
+        let object = file.object();
+        Ok(match hash(self.blobs.as_ref(), &object)? {
+            Some((bytes, checksum)) if (bytes, checksum.as_str()) == (file.bytes, &file.checksum) => None,
+            Some(_) => Some(format!("{object}: it does not hold {} of backup {name}", file.path)),
+            None => Some(format!("{object} is missing: {} of backup {name}", file.path)),
+        })
     }
 
     /// Removes all but the newest `keep` backups, and contents that no backup names.
@@ -195,6 +220,7 @@ impl Vault {
         for name in names.iter().take(names.len().saturating_sub(keep.max(1))) {
             self.blobs.delete(&format!("backups/{name}.json"))?;
         }
+
         let mut named = HashSet::new();
         for name in self.names()? {
             match self.load(&name) {
@@ -204,6 +230,7 @@ impl Vault {
                 Err(error) => return Err(error),
             }
         }
+
         let mut removed = 0;
         for folder in self.blobs.list("objects")? {
             let folder = format!("objects/{folder}");
@@ -213,6 +240,7 @@ impl Vault {
                 removed += 1;
             }
         }
+
         for left in self.blobs.leftovers("backups")?.into_iter().chain(self.blobs.leftovers("")?) {
             self.blobs.delete(&left)?;
         }
@@ -220,44 +248,40 @@ impl Vault {
     }
 }
 
-/// Copies `path` of `from` to `to_path` of `to`, if it has the length and checksum of `held`. An existing file is not
-/// copied again: with `trusts_name` its name and length suffice, since contents are named after verification.
-pub(crate) fn copy(
-    (from, path): (&dyn Blobs, &str),
-    (to, to_path): (&dyn Blobs, &str),
-    held: &Held,
-    trusts_name: bool,
-) -> Result<Copied, BackupError> {
-    let is_there = to.stat(to_path)?.is_some_and(|found| found.bytes == held.bytes);
-    if is_there && (trusts_name || hash(to, to_path)?.is_some_and(|(_, checksum)| checksum == held.checksum)) {
+/// Copies a file to a place, if it has the length and checksum of `held`. A file that is there is not copied again: with
+/// `trusts_name` its name and length suffice, since contents are named after verification.
+///
+/// # Errors
+/// If something cannot be read or written. Then there is no new file.
+pub(crate) fn copy(from: FileAt<'_>, to: FileAt<'_>, held: &Held, trusts_name: bool) -> Result<Copied, BackupError> {
+    let is_there = to.blobs.stat(to.path)?.is_some_and(|found| found.bytes == held.bytes);
+    if is_there && (trusts_name || hash(to.blobs, to.path)?.is_some_and(|(_, checksum)| checksum == held.checksum)) {
         return Ok(Copied::Known);
     }
-    let file = match from.open(path) {
-        Ok(file) => file,
-        Err(BlobError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
-            return Ok(Copied::Missing);
-        }
-        Err(error) => return Err(error.into()),
-    };
+
+    let Some(file) = open_existing(from)? else { return Ok(Copied::Missing) };
     if file.len() != held.bytes {
         return Ok(Copied::Differs);
     }
-    let mut out = to.overwrite_writer(to_path)?;
+
+    let mut out = to.blobs.overwrite_writer(to.path)?;
     let mut hash = Xxh3::new();
-    let mut at = 0;
-    while at < held.bytes {
-        let length = usize::try_from(held.bytes - at).unwrap_or(CHUNK).min(CHUNK);
-        let bytes = match file.read_at(at, length) {
+    let mut offset = 0;
+    while offset < held.bytes {
+        let length = usize::try_from(held.bytes - offset).unwrap_or(CHUNK).min(CHUNK);
+        let bytes = match file.read_at(offset, length) {
             Ok(bytes) => bytes,
             // The file became shorter.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Copied::Differs),
-            Err(source) => return Err(BackupError::Io { action: "read", path: path.to_owned(), source }),
+            Err(source) => return Err(BackupError::Io { action: "read", path: from.path.to_owned(), source }),
         };
+
         hash.update(&bytes);
-        let write = |source| BackupError::Io { action: "write", path: to_path.to_owned(), source };
-        out.write_all(&bytes).map_err(write)?;
-        at += length as u64;
+        let written = out.write_all(&bytes);
+        written.map_err(|source| BackupError::Io { action: "write", path: to.path.to_owned(), source })?;
+        offset += length as u64;
     }
+
     if format!("{:032x}", hash.digest128()) != held.checksum {
         // Dropping an unfinished writer leaves no file.
         return Ok(Copied::Differs);
@@ -266,20 +290,26 @@ pub(crate) fn copy(
     Ok(Copied::New)
 }
 
+/// Opens a file to read it; `None` if it does not exist.
+fn open_existing(file: FileAt<'_>) -> Result<Option<Arc<dyn ReadAt>>, BackupError> {
+    match file.blobs.open(file.path) {
+        Ok(open) => Ok(Some(open)),
+        Err(BlobError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Length and checksum of a file; `None` if it does not exist.
 pub(crate) fn hash(blobs: &dyn Blobs, path: &str) -> Result<Option<(u64, String)>, BackupError> {
-    let file = match blobs.open(path) {
-        Ok(file) => file,
-        Err(BlobError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
+    let Some(file) = open_existing(FileAt { blobs, path })? else { return Ok(None) };
+
     let mut hash = Xxh3::new();
-    let mut at = 0;
-    while at < file.len() {
-        let length = usize::try_from(file.len() - at).unwrap_or(CHUNK).min(CHUNK);
-        let read = |source| BackupError::Io { action: "read", path: path.to_owned(), source };
-        hash.update(&file.read_at(at, length).map_err(read)?);
-        at += length as u64;
+    let mut offset = 0;
+    while offset < file.len() {
+        let length = usize::try_from(file.len() - offset).unwrap_or(CHUNK).min(CHUNK);
+        let bytes = file.read_at(offset, length);
+        hash.update(&bytes.map_err(|source| BackupError::Io { action: "read", path: path.to_owned(), source })?);
+        offset += length as u64;
     }
     Ok(Some((file.len(), format!("{:032x}", hash.digest128()))))
 }
@@ -325,13 +355,14 @@ fn locked(blobs: Arc<dyn Blobs>, id: &str, stop: &Stop) -> Result<(Arc<dyn Blobs
         let lock = lock_folder(folder)?;
         return Ok((blobs, Some(VaultLock::File { _file: lock })));
     }
-    let busy = || BackupError::Busy { folder: blobs.display() };
-    match take(&blobs, (LEASE, id), (IfLocked::Fail, LeaseTimes::default()), stop) {
+
+    let request = LockRequest { job: LEASE, run: id, if_locked: IfLocked::Fail, times: LeaseTimes::default() };
+    match take(&blobs, request, stop) {
         Ok(Some(lock)) => {
             let store = lock.over(Store::new(Arc::clone(&blobs)));
             Ok((Arc::clone(store.blobs()), Some(VaultLock::Lease { _lease: lock })))
         }
-        Ok(None) | Err(RunError::Locked { .. }) => Err(busy()),
+        Ok(None) | Err(RunError::Locked { .. }) => Err(BackupError::Busy { folder: blobs.display() }),
         Err(RunError::Store(StoreError::Blob(BlobError::Io { source, .. })))
             if source.kind() == ErrorKind::PermissionDenied =>
         {
@@ -344,6 +375,7 @@ fn locked(blobs: Arc<dyn Blobs>, id: &str, stop: &Stop) -> Result<(Arc<dyn Blobs
 fn lock_folder(folder: &Path) -> Result<File, BackupError> {
     let path = folder.join("vault.lock");
     let io = |source| BackupError::Io { action: "lock", path: path.display().to_string(), source };
+
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
     let file = match file {
         // A backup on a read-only disk can still be restored.
@@ -352,6 +384,7 @@ fn lock_folder(folder: &Path) -> Result<File, BackupError> {
         }
         file => file.map_err(io)?,
     };
+
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(BackupError::Busy { folder: folder.display().to_string() }),

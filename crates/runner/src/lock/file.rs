@@ -14,7 +14,7 @@ const LOOKS: u32 = 3;
 /// Wait between two attempts.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
-/// A locked file.
+/// The locked file of a job, and what was written into it.
 #[derive(Debug)]
 pub(crate) struct FileLock {
     file: File,
@@ -29,7 +29,7 @@ impl FileLock {
     }
 }
 
-/// Looks at a lock file.
+/// Repeated looks at a lock file.
 pub(super) struct FileAttempt {
     path: PathBuf,
     file: Option<File>,
@@ -51,11 +51,13 @@ impl FileAttempt {
                 OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?
             }
         };
+
         match file.try_lock() {
             Ok(()) => return Ok(Look::Taken(FileLock { file, holder: Holder::default() })),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
             Err(TryLockError::WouldBlock) => self.looks += 1,
         }
+
         let holder = read_holder(&mut file).unwrap_or_default();
         self.file = Some(file);
         Ok(Look::Held { holder, lives: self.looks >= LOOKS, left: None })

@@ -107,16 +107,9 @@ impl HeldLease {
         if state.lost {
             return;
         }
+
         let written = match self.write(state) {
-            // Of a write whose outcome was not known: then the lease is ours under another tag.
-            Ok(false) => match Lease::load(self.blobs.as_ref(), &self.job) {
-                Ok(Some((found, Some(tag)))) if owner(&found) == owner(&state.lease) => {
-                    state.tag = tag;
-                    self.write(state)
-                }
-                Ok(_) => Ok(false),
-                Err(error) => Err(error),
-            },
+            Ok(false) => self.write_again(state),
             written => written,
         };
         match written {
@@ -129,14 +122,28 @@ impl HeldLease {
         }
     }
 
+    /// Writes a lease whose tag was replaced, in case we replaced it by a PUT that timed out: then we hold it under the tag
+    /// that it has now. `false` if another run holds it.
+    fn write_again(&self, state: &mut State) -> Result<bool, StoreError> {
+        match Lease::load(self.blobs.as_ref(), &self.job)? {
+            Some((found, Some(tag))) if owner(&found) == owner(&state.lease) => {
+                state.tag = tag;
+                self.write(state)
+            }
+            _ => Ok(false),
+        }
+    }
+
     /// Writes the lease in place of the one with the known tag; `false` if that was replaced.
     fn write(&self, state: &mut State) -> Result<bool, StoreError> {
         let sent = Instant::now();
         state.number += 1;
         state.lease.renewal = format!("{}-{}", owner(&state.lease), state.number);
         let bytes = state.lease.encode(&self.job)?;
-        let tag = self.blobs.replace_if(&lock_name(&self.job), &bytes, &state.tag)?;
-        Ok(tag.map(|tag| (state.tag, state.renewed) = (tag, sent)).is_some())
+        let Some(tag) = self.blobs.replace_if(&lock_name(&self.job), &bytes, &state.tag)? else { return Ok(false) };
+
+        (state.tag, state.renewed) = (tag, sent);
+        Ok(true)
     }
 
     /// Fails if the lease is no longer ours for certain.
@@ -148,6 +155,7 @@ impl HeldLease {
         if state.lost {
             return Err(BlobError::LeaseLost { job: self.job.clone(), is_taken: true });
         }
+
         if state.renewed.elapsed() >= self.times.trusted() {
             if !std::mem::replace(&mut state.is_late, true) {
                 self.log_lost("it could not be renewed in time");
@@ -222,10 +230,14 @@ impl LeaseAttempt {
     /// Writes a lease of our own in place of the one with this tag, or of none. `reason` says why it is free.
     fn write(&self, before: Option<Tag>, reason: &str) -> Result<Look<Arc<HeldLease>>, RunError> {
         let sent = Instant::now();
-        let renewal = format!("{}-0", Ulid::generate());
-        let holder = self.holder.clone();
-        let lease = Lease { holder, seconds: self.times.holds.as_secs(), renewal, ..Lease::default() };
+        let lease = Lease {
+            holder: self.holder.clone(),
+            seconds: self.times.holds.as_secs(),
+            renewal: format!("{}-0", Ulid::generate()),
+            ..Lease::default()
+        };
         let (path, bytes) = (lock_name(&self.job), lease.encode(&self.job)?);
+
         let tag = match before {
             Some(tag) => self.blobs.replace_if(&path, &bytes, &tag)?,
             None if self.blobs.create_new(&path, &bytes)? => {
@@ -234,8 +246,10 @@ impl LeaseAttempt {
             }
             None => None,
         };
+
         // Another run was first: it may be the same lease again at the next look.
         let Some(tag) = tag else { return Ok(Look::Held { holder: Holder::default(), lives: false, left: None }) };
+
         tracing::debug!(job = self.job, run = self.holder.run, reason, "lease_taken");
         let state = State { lease, tag, renewed: sent, number: 0, lost: false, is_late: false };
         let held = HeldLease::begin(Arc::clone(&self.blobs), self.job.clone(), self.times, state);

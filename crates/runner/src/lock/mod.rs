@@ -30,10 +30,10 @@ const SILENT: Duration = Duration::from_secs(2);
 /// What to do if another run of the job holds the lock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum IfLocked {
-    /// Fail.
+    /// Fail with [`RunError::Locked`].
     #[default]
     Fail,
-    /// Do nothing.
+    /// End without a run, and without an error.
     Skip,
     /// Wait until it ends, up to a limit.
     Wait(Option<Duration>),
@@ -117,29 +117,39 @@ pub fn machine() -> Option<String> {
     told.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Takes the lock of `job` for `run`. `None`: another run holds it, and the option says to skip. A lease that nobody renews is
+/// Which lock is taken, and for whom.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LockRequest<'a> {
+    /// Name of the job, or of other work on the store.
+    pub(crate) job: &'a str,
+    /// Name of the run that takes it.
+    pub(crate) run: &'a str,
+    pub(crate) if_locked: IfLocked,
+    pub(crate) times: LeaseTimes,
+}
+
+/// Takes the lock of a job for a run. `None`: another run holds it, and the option says to skip. A lease that nobody renews is
 /// taken after it was watched for as long as it holds; until it is known whether its holder lives, every option waits.
 ///
 /// # Errors
 /// [`RunError::Locked`] if another run holds it, and those of the storage.
-pub(crate) fn take(
-    blobs: &Arc<dyn Blobs>,
-    (job, run): (&str, &str),
-    (if_locked, times): (IfLocked, LeaseTimes),
-    stop: &Stop,
-) -> Result<Option<Lock>, RunError> {
-    let (mut waiting, mut attempt) = (Waiting::new(job), Attempt::new(blobs, job, times).of(run));
+pub(crate) fn take(blobs: &Arc<dyn Blobs>, request: LockRequest<'_>, stop: &Stop) -> Result<Option<Lock>, RunError> {
+    let LockRequest { job, run, if_locked, times } = request;
+    let mut waiting = Waiting::new(job);
+    let mut attempt = Attempt::new(blobs, job, times).of(run);
     let mut logged = None;
     loop {
         let (holder, lives, left) = match attempt.look()? {
             Look::Taken(lock) => return Ok(Some(lock)),
             Look::Held { holder, lives, left } => (holder, lives, left),
         };
+
         let next = if_locked.next(lives, waiting.begun.elapsed());
         if logged != Some(next) {
             logged = Some(next);
             tracing::debug!(job, run, reason = holder.place(), holder = holder.run, next = ?next, "lock_held");
         }
+
         match next {
             Next::Wait => waiting.tell(&holder, lives, left, if_locked),
             Next::Skip => return Ok(None),
@@ -147,6 +157,7 @@ pub(crate) fn take(
                 return Err(RunError::Locked { job: job.to_owned(), place: holder.place(), run: holder.run });
             }
         }
+
         stop.check()?;
         std::thread::sleep(attempt.pause());
     }
@@ -203,13 +214,16 @@ pub struct NamedLock {
 pub fn lock_named(
     project: &Project,
     blobs: &Arc<dyn Blobs>,
-    (name, holder): (&str, &str),
+    name: &str,
+    holder: &str,
     stop: &Stop,
 ) -> Result<NamedLock, RunError> {
     let times = project.lease.map(|holds| LeaseTimes { holds }).unwrap_or_default();
-    let taken = take(blobs, (name, holder), (IfLocked::Fail, times), stop)?;
-    let mut lock =
-        taken.ok_or_else(|| RunError::Locked { job: name.to_owned(), place: String::new(), run: String::new() })?;
+    let request = LockRequest { job: name, run: holder, if_locked: IfLocked::Fail, times };
+    let Some(mut lock) = take(blobs, request, stop)? else {
+        return Err(RunError::Locked { job: name.to_owned(), place: String::new(), run: String::new() });
+    };
+
     lock.tell(holder);
     Ok(NamedLock { _lock: lock })
 }
@@ -290,7 +304,8 @@ mod tests {
 
     fn lock(root: &Path, run: &str, if_locked: IfLocked) -> Result<Option<Lock>, RunError> {
         let blobs: Arc<dyn Blobs> = Arc::new(LocalBlobs::new(root.to_owned()));
-        let mut lock = take(&blobs, ("j", run), (if_locked, LeaseTimes::default()), &Stop::default())?;
+        let request = LockRequest { job: "j", run, if_locked, times: LeaseTimes::default() };
+        let mut lock = take(&blobs, request, &Stop::default())?;
         lock.iter_mut().for_each(|lock| lock.tell(run));
         Ok(lock)
     }

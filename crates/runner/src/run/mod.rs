@@ -38,7 +38,7 @@ pub use crate::fault::push_failure::PushFailure;
 pub use crate::fault::stop::{Stop, Stopped};
 pub(crate) use crate::lock::lease::LeaseTimes;
 pub use crate::lock::{IfLocked, NamedLock, lock_named, machine};
-pub(crate) use crate::lock::{Lock, take};
+pub(crate) use crate::lock::{Lock, LockRequest, take};
 pub use crate::options::pusher::Pusher;
 pub use crate::options::run_options::{Only, RunOptions, Selected};
 pub use crate::secrets::{check_stores, source_storage};
@@ -353,9 +353,11 @@ fn begin(
     }
     let runtime = runtime()?;
     let storage = secrets::storage(project, job, runtime.handle(), options)?;
-    let taken =
-        take(store.blobs(), (&job.name, &record.run), (options.if_locked, lease_times(project)), &options.stop)?;
-    let Some(lock) = taken.map(|taken| lock.insert(taken)) else { return Ok(None) };
+
+    let times = lease_times(project);
+    let request = LockRequest { job: &job.name, run: &record.run, if_locked: options.if_locked, times };
+    let Some(taken) = take(store.blobs(), request, &options.stop)? else { return Ok(None) };
+    let lock = lock.insert(taken);
     let mut store = lock.over(store);
     let can = store.blobs().capabilities();
     if can.round_trips {

@@ -48,7 +48,7 @@ pub fn push(global: &Global, args: &Push) -> Result<(), CliError> {
     // One push of a table into a target at a time.
     let _lock = match args.dry_run {
         true => None,
-        false => Some(lock_named(&project, store.blobs(), (&push.lock_name(), &push.name), &stop)?),
+        false => Some(lock_named(&project, store.blobs(), &push.lock_name(), &push.name, &stop)?),
     };
     let mut rows = ResultRows::of(objects::PUSHED);
     let mut out = sentences(global.output);

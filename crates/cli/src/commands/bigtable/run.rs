@@ -60,7 +60,7 @@ fn pushed(project: &Project, store: &Store, push: &Push, run: &str, stop: &Stop)
         stop: stop.clone(),
     };
 
-    let _lock = lock_named(project, store.blobs(), (&work.lock_name(), run), stop)?;
+    let _lock = lock_named(project, store.blobs(), &work.lock_name(), run, stop)?;
     let mut record = PushRecord { target: work.target.to_string(), ..PushRecord::default() };
     let mut is_first = true;
 

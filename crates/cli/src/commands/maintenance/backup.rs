@@ -48,7 +48,7 @@ pub fn backup(global: &Global, args: &Backup) -> Result<(), CliError> {
     let (id, taken, stop) = (id(), clock(), stop_on_signals()?);
     let activity = Activity::begin(global, "copying files into the backup");
     let vault = Vault::make(storage_at(&args.vault)?, store.blobs().as_ref(), &id, &stop)?;
-    let done = vault.backup(&store, (&id, taken), args.keep as usize, &stop)?;
+    let done = vault.backup(&store, &id, taken, args.keep as usize, &stop)?;
     drop(activity);
 
     done.notes.iter().for_each(|note| print_message(global, note));

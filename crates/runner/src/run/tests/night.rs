@@ -195,7 +195,8 @@ fn the_log_of_a_night_says_what_was_decided_and_why() {
     let blobs: Arc<dyn Blobs> = Arc::new(bucket);
     // So long that no thread renews it during the test.
     let times = LeaseTimes { holds: Duration::from_secs(3600) };
-    let mut lock = take(&blobs, (TABLE, "01A"), (IfLocked::Fail, times), &Stop::default()).unwrap().unwrap();
+    let request = LockRequest { job: TABLE, run: "01A", if_locked: IfLocked::Fail, times };
+    let mut lock = take(&blobs, request, &Stop::default()).unwrap().unwrap();
     assert_told(&log.take(), "lease_taken", "", "no run has held it");
     blobs.replace("locks/NIGHT.lock", br#"{"run":"01B","process":1,"renewal":"other-0"}"#).unwrap();
     lock.tell("01C");
