@@ -8,9 +8,9 @@ use crate::plan::Plan;
 pub enum Event {
     /// The plan of the run.
     Plan(Plan),
-    /// A stage began.
+    /// A stage of the run began.
     Stage {
-        /// What it does.
+        /// What the stage does, for people.
         name: String,
         /// What its progress counts.
         unit: Unit,
@@ -19,44 +19,44 @@ pub enum Event {
     },
     /// Inputs were read since the last event of this kind.
     Read {
-        /// Bytes as stored.
+        /// Bytes of the inputs, as stored.
         bytes: u64,
-        /// Rows accepted.
+        /// Rows that were accepted.
         rows: u64,
     },
     /// Rows were encoded as cells of a table since the last event of this kind.
     Laid {
-        /// How many.
+        /// Number of rows that were encoded.
         rows: u64,
     },
     /// Encoded rows were sorted and written.
     Wrote {
-        /// How many.
+        /// Number of rows that were written.
         rows: u64,
     },
     /// A part of an export was published, or found unchanged.
     Published {
-        /// Its directory.
+        /// Name of the directory of the part.
         name: String,
-        /// Its rows.
+        /// Rows of the part.
         rows: u64,
         /// Whether its file changed.
         changed: bool,
     },
     /// A part of an export failed, or was left out.
     Missed {
-        /// Its directory.
+        /// Name of the directory of the part.
         name: String,
-        /// Why.
+        /// Why it is not published, in words.
         reason: String,
     },
     /// Files from which several parts of an export are made were read by a shared scan.
     ReadTogether {
-        /// The export.
+        /// Name of the export.
         export: String,
         /// Parts made by it.
         parts: u64,
-        /// Number of scans.
+        /// Number of scans that were shared.
         reads: u64,
     },
     /// A note for the user.
@@ -66,17 +66,17 @@ pub enum Event {
 /// What a stage counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Bytes of inputs.
+    /// Bytes of inputs, as stored.
     Bytes,
     /// Parts of an export.
     Parts,
-    /// Nothing.
+    /// Nothing: it has no progress.
     None,
 }
 
 /// Watches a run. Called from several threads.
 pub trait Observer: Sync {
-    /// Receives an event.
+    /// Receives an event of the run.
     fn event(&self, event: Event);
 
     /// `text` for a reader elsewhere, as of a hook: commands that it names get the options that say where the store is.
@@ -85,7 +85,7 @@ pub trait Observer: Sync {
     }
 }
 
-/// Ignores all events.
+/// An observer that ignores all events.
 #[derive(Debug, Clone, Copy)]
 pub struct Silent;
 

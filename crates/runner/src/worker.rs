@@ -4,15 +4,14 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidetable_blobs::Blobs;
-use tidetable_ingest::{Feed, FileFeed, Prepare, RejectedRow, TableTarget, UnitLoader};
+use tidetable_ingest::{Feed, FileFeed, LoadUnit, LoadUnitDone, Prepare, RejectedRow, TableTarget, UnitLoader};
 use tidetable_job::{Job, Project, Table, TableInput};
 use tidetable_record::last_holder;
 use tidetable_source::panics::catch;
-use tidetable_source::{InputFile, SourceError};
 use tidetable_sql::{Session, SessionOptions, TableVersions};
 use tidetable_store::{Ids, Store, StoreError, Table as StoredTable, ulid_text};
 use tokio::runtime::Handle;
@@ -65,8 +64,15 @@ pub struct Worker {
     last: Mutex<Option<(SessionKey, Session)>>,
 }
 
-/// What a session depends on: the run, the export, and the versions that it reads.
-type SessionKey = (String, String, Versions);
+/// What a session depends on.
+#[derive(Debug, PartialEq, Eq)]
+struct SessionKey {
+    /// Name of the run.
+    run: String,
+    export: String,
+    /// The versions that it reads.
+    versions: Versions,
+}
 
 /// Why a unit gave no answer. It may be run again.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +83,7 @@ pub enum WorkerError {
     Transient {
         /// The name of the executor.
         executor: String,
-        /// What failed.
+        /// What failed, in words.
         reason: String,
     },
     /// The unit was cancelled.
@@ -123,6 +129,7 @@ impl Worker {
     pub fn run(&self, unit: &[u8], stop: &Stop) -> Result<Vec<u8>, WorkerError> {
         let clock = Instant::now();
         let own = build().map_err(|error| self.transient(error.to_string()))?;
+
         let done = match Unit::decode(unit, own) {
             Err(error) => Err(self.refused(error.to_string(), error.is_unfit(), stop)),
             Ok(unit) => match catch(|| self.work(&unit, stop)).unwrap_or_else(|panicked| Err(panicked.into())) {
@@ -156,17 +163,18 @@ impl Worker {
             let (theirs, own) = (unit.root.clone(), self.project.root.clone());
             return Err(RunError::OtherRoot { theirs, own });
         }
+
         let store = Store::new(Arc::clone(&self.blobs));
         match &unit.work {
             Work::Wait(millis) => self.wait(Duration::from_millis(*millis), stop),
             Work::Compact(work) => compact::run(&store, work, &self.ids, stop).map(Done::Compact),
             Work::Load(work) => {
                 let job = self.job(unit, &store)?;
-                self.load(unit, &job, work, (&store, stop)).map(Done::Load)
+                self.load(unit, &job, work, &store, stop).map(Done::Load)
             }
             Work::Publish(work) => {
                 let job = self.job(unit, &store)?;
-                self.publish(unit, &job, work, (&store, stop)).map(|part| Done::Publish(Box::new(part)))
+                self.publish(unit, &job, work, &store, stop).map(|part| Done::Publish(Box::new(part)))
             }
         }
     }
@@ -183,16 +191,16 @@ impl Worker {
     /// The job of a unit. It is read from the project of this machine, and must be the one that the driver has; its lock
     /// must name the run, which no lock of another root does.
     fn job(&self, unit: &Unit, store: &Store) -> Result<Arc<Job>, RunError> {
-        let unknown = || RunError::UnknownJob { job: String::new(), dir: self.project.dir.clone() };
-        let asked = unit.job.as_ref().ok_or_else(unknown)?;
+        let asked = unit.job.as_ref().ok_or_else(|| self.unknown_job(""))?;
         let holder = last_holder(store.blobs().as_ref(), &asked.name)?;
         if holder.is_none_or(|holder| holder.run != unit.run) {
             return Err(RunError::NotHere { run: unit.run.clone(), root: self.project.root.clone() });
         }
-        let known = || self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(job) = known().get(asked) {
+
+        if let Some(job) = self.jobs().get(asked) {
             return Ok(Arc::clone(job));
         }
+
         let job = Job::load(&self.project, &asked.path).map_err(|error| RunError::JobElsewhere {
             job: asked.name.clone(),
             dir: self.project.dir.clone(),
@@ -201,10 +209,20 @@ impl Worker {
         if JobReference::of(&self.project, &job) != *asked {
             return Err(RunError::OtherJob { job: asked.name.clone(), dir: self.project.dir.clone() });
         }
+
         let job = Arc::new(job);
-        known().retain(|known, _| known.name != asked.name);
-        known().insert(asked.clone(), Arc::clone(&job));
+        self.jobs().retain(|known, _| known.name != asked.name);
+        self.jobs().insert(asked.clone(), Arc::clone(&job));
         Ok(job)
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, HashMap<JobReference, Arc<Job>>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The error of a unit that names a job, table, source or export that is not here.
+    fn unknown_job(&self, name: &str) -> RunError {
+        RunError::UnknownJob { job: name.to_owned(), dir: self.project.dir.clone() }
     }
 
     /// A session over pinned versions.
@@ -219,19 +237,24 @@ impl Worker {
             }
         }
         let versions = TableVersions { numbers, as_of: None };
-        let failed = |error| RunError::Query { export: "a unit".to_owned(), source: Box::new(error) };
-        Session::open(store, &SessionOptions { versions, ..SessionOptions::default() }).map_err(failed)
+
+        let session = Session::open(store, &SessionOptions { versions, ..SessionOptions::default() });
+        session.map_err(|error| RunError::Query { export: "a unit".to_owned(), source: Box::new(error) })
     }
 
     /// The session of an export in a run, opened once.
     fn shared_session(&self, store: &Store, key: SessionKey) -> Result<Session, RunError> {
-        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, session)) = last().as_ref().filter(|(known, _)| *known == key) {
+        if let Some((_, session)) = self.last_session().as_ref().filter(|(known, _)| *known == key) {
             return Ok(session.clone());
         }
-        let session = self.session(store, &key.2)?;
-        *last() = Some((key, session.clone()));
+
+        let session = self.session(store, &key.versions)?;
+        *self.last_session() = Some((key, session.clone()));
         Ok(session)
+    }
+
+    fn last_session(&self) -> MutexGuard<'_, Option<(SessionKey, Session)>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn load(
@@ -239,53 +262,54 @@ impl Worker {
         unit: &Unit,
         job: &Job,
         work: &LoadWork,
-        (store, stop): (&Store, &Stop),
+        store: &Store,
+        stop: &Stop,
     ) -> Result<LoadAnswer, RunError> {
-        let table = |name: &String| {
-            job.table(name).ok_or_else(|| RunError::UnknownJob { job: name.clone(), dir: self.project.dir.clone() })
-        };
-        let tables: Vec<&Table> = work.tables.iter().map(table).collect::<Result<_, _>>()?;
+        let tables = work.tables.iter().map(|name| job.table(name).ok_or_else(|| self.unknown_job(name)));
+        let tables: Vec<&Table> = tables.collect::<Result<_, _>>()?;
         let token = ulid_text(self.ids.next());
         let rejects = RejectBuffer::new(store.blobs().as_ref(), &token);
         let others = OtherColumns::default();
+
         let done = match &work.from {
             LoadFrom::Source(name) => {
-                let source = job.source(name);
-                let source =
-                    source.ok_or_else(|| RunError::UnknownJob { job: name.clone(), dir: self.project.dir.clone() })?;
+                let source = job.source(name).ok_or_else(|| self.unknown_job(name))?;
                 let storage = source_storage(&self.project, job, &self.runtime, stop)?.with_clock(self.clock);
-                let place = |file: InputFile| -> Result<InputFile, SourceError> { storage.resolve(&source.spec, file) };
-                let unit = work.unit.clone().with_files(&place).map_err(StoreError::from)?;
+                let placed = work.unit.clone().with_files(&|file| storage.resolve(&source.spec, file));
+                let placed = placed.map_err(StoreError::from)?;
+
                 let derive = Some(&source.preparation as &dyn Prepare).filter(|_| !source.preparation.is_empty());
                 let feed = FileFeed { storage: &storage, source: &source.spec };
                 let feed = ColumnDiffFeed { feed, others: &others };
-                self.load_from((&feed, derive), &tables, (store, stop), &rejects, &unit)?
+                self.load_from(&Stoppable { feed: &feed, stop }, derive, &tables, store, &rejects, &placed)?
             }
             LoadFrom::Query { versions, times } => {
                 let query = tables.iter().find_map(|table| match &table.from {
                     TableInput::Query { sql, shape } => Some((sql.as_str(), shape)),
                     TableInput::Source(_) => None,
                 });
-                let query = query
-                    .ok_or_else(|| RunError::UnknownJob { job: unit.run.clone(), dir: self.project.dir.clone() })?;
+                let query = query.ok_or_else(|| self.unknown_job(&unit.run))?;
                 let session = self.session(store, versions)?;
                 let times: HashMap<String, Range<i64>> =
                     times.iter().map(|(path, (start, end))| (path.clone(), *start..*end)).collect();
+
                 let feed = QueryFeed::new(&session, query, times, (&self.runtime, stop));
-                self.load_from((&feed, None), &tables, (store, stop), &rejects, &work.unit)?
+                self.load_from(&Stoppable { feed: &feed, stop }, None, &tables, store, &rejects, &work.unit)?
             }
         };
         Ok(LoadAnswer { done, rejected: rejects.finish()?, others: others.into_files() })
     }
 
+    /// Loads what `feed` gives for `unit` into tables, after it is prepared by `derive`.
     fn load_from(
         &self,
-        (feed, derive): (&dyn Feed, Option<&dyn Prepare>),
+        feed: &dyn Feed,
+        derive: Option<&dyn Prepare>,
         tables: &[&Table],
-        (store, stop): (&Store, &Stop),
+        store: &Store,
         rejects: &RejectBuffer<'_>,
-        unit: &tidetable_ingest::LoadUnit,
-    ) -> Result<tidetable_ingest::LoadUnitDone, RunError> {
+        unit: &LoadUnit,
+    ) -> Result<LoadUnitDone, RunError> {
         let stored: Vec<StoredTable> = tables.iter().map(|table| store.table(&table.spec.name)).collect();
         let targets = tables.iter().zip(&stored).map(|(table, stored)| TableTarget {
             table: stored,
@@ -293,8 +317,9 @@ impl Worker {
             filter: Some(&table.preparation as &dyn Prepare).filter(|_| !table.preparation.is_empty()),
             gc: &table.gc,
         });
+
         let loader = UnitLoader {
-            feed: &Stoppable { feed, stop },
+            feed,
             derive,
             tables: targets.collect(),
             ids: &self.ids,
@@ -311,21 +336,24 @@ impl Worker {
         unit: &Unit,
         job: &Job,
         work: &PublishWork,
-        (store, stop): (&Store, &Stop),
+        store: &Store,
+        stop: &Stop,
     ) -> Result<ParkedPart, RunError> {
-        let unknown = || RunError::UnknownJob { job: work.export.clone(), dir: self.project.dir.clone() };
-        let export = job.export(&work.export).ok_or_else(unknown)?;
-        let period = work.period(export).ok_or_else(unknown)?;
+        let export = job.export(&work.export).ok_or_else(|| self.unknown_job(&work.export))?;
+        let period = work.period(export).ok_or_else(|| self.unknown_job(&work.export))?;
+
         let tables: Vec<String> = work.versions.keys().cloned().collect();
-        let key = (unit.run.clone(), work.export.clone(), work.versions.clone());
+        let (run, versions) = (unit.run.clone(), work.versions.clone());
+        let key = SessionKey { run, export: work.export.clone(), versions };
         let session = self.shared_session(store, key)?.restricted(period.bounds(job.timezone));
         let params = work.params(&period, job, unit.now);
+
         let token = ulid_text(self.ids.next());
         let checker = Checker::new(job, &unit.run);
         let context = PartContext { job, store, export, now: unit.now, run: &unit.run, apart: Some(&token) };
         let written = self.runtime.block_on(async {
             tokio::select! {
-                written = work.write(context, (&session, &params), (&checker, &tables)) => written,
+                written = work.write(context, &session, &params, &checker, &tables) => written,
                 stopped = stop.wait() => Err(stopped),
             }
         })?;

@@ -1,7 +1,7 @@
 //! Evaluates checks with queries that count the rows that break a rule.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tidetable_record::{CheckRecord, FailingRow, Severity};
 use tidetable_sql::{ScalarValue, Session, SqlError, first_row_of_integers, first_rows, quoted_name};
@@ -37,18 +37,22 @@ impl<'a> Checker<'a> {
 
     /// The sample of rows that broke rules so far.
     pub(crate) fn failing(&self) -> Vec<FailingRow> {
-        self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failing_rows().clone()
     }
 
     /// Adds the sample of another process, without the rows that are known: each process checks the tables that its part
     /// reads.
     pub(crate) fn merge(&self, rows: Vec<FailingRow>) {
-        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failing = self.failing_rows();
         for row in rows {
             if failing.len() < SAMPLES && !failing.contains(&row) {
                 failing.push(row);
             }
         }
+    }
+
+    fn failing_rows(&self) -> MutexGuard<'_, Vec<FailingRow>> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Evaluates the checks of an export on `relation`, its published rows.
@@ -78,14 +82,19 @@ impl<'a> Checker<'a> {
 
     /// The queries of a part: those of its checks, and that of its export.
     pub(crate) fn queries(&self, export: &Export, tables: &[String]) -> Vec<String> {
-        let of = |on: &str, relation: &str| -> Vec<String> {
-            let checks = self.job.checks.iter().filter(|check| check.on == on);
-            checks.flat_map(|check| rule_queries(check, relation)).map(|asked| asked.sql).collect()
-        };
-        let mut queries: Vec<String> = tables.iter().flat_map(|table| of(table, &quoted_name(table))).collect();
-        queries.extend(of(&export.name, &in_parentheses(&export.sql)));
+        let mut queries = Vec::new();
+        for table in tables {
+            queries.extend(self.queries_on(table, &quoted_name(table)));
+        }
+        queries.extend(self.queries_on(&export.name, &in_parentheses(&export.sql)));
         queries.push(export.sql.clone());
         queries
+    }
+
+    /// The queries of the checks on the table or export `on`, whose rows `relation` gives.
+    fn queries_on(&self, on: &str, relation: &str) -> Vec<String> {
+        let checks = self.job.checks.iter().filter(|check| check.on == on);
+        checks.flat_map(|check| rule_queries(check, relation)).map(|asked| asked.sql).collect()
     }
 
     /// Evaluates the checks of a table for a day.
@@ -95,28 +104,30 @@ impl<'a> Checker<'a> {
         if let Some(known) = known {
             return Ok(known);
         }
+
         let found = self.measure(day, table, &quoted_name(table)).await?;
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key, found.clone());
         Ok(found)
     }
 
+    /// Evaluates the checks on the table or export `on`, whose rows `relation` gives.
     async fn measure(&self, day: &CheckScope<'_>, on: &str, relation: &str) -> Result<Vec<CheckRecord>, SqlError> {
         let mut found = Vec::new();
         for check in self.job.checks.iter().filter(|check| check.on == on) {
-            let record = |rule: &Rule, measured: i64| CheckRecord {
-                check: check.name.clone(),
-                on: on.to_owned(),
-                label: day.label.to_owned(),
-                rule: rule.to_string(),
-                severity: check.severity,
-                measured,
-                passed: holds(rule, measured),
-            };
             for RuleQuery { rules, sql } in rule_queries(check, relation) {
                 let mut measured = first_row_of_integers(day.session, &sql, day.params).await?;
                 measured.resize(rules.len(), 0);
+
                 for (rule, measured) in rules.into_iter().zip(measured) {
-                    let record = record(rule, measured);
+                    let record = CheckRecord {
+                        check: check.name.clone(),
+                        on: on.to_owned(),
+                        label: day.label.to_owned(),
+                        rule: rule.to_string(),
+                        severity: check.severity,
+                        measured,
+                        passed: holds(rule, measured),
+                    };
                     if !record.passed {
                         self.sample(day, rule, &record, relation).await?;
                     }
@@ -126,9 +137,7 @@ impl<'a> Checker<'a> {
         }
         Ok(found)
     }
-}
 
-impl Checker<'_> {
     /// Adds rows that broke a rule to the sample.
     async fn sample(
         &self,
@@ -137,10 +146,13 @@ impl Checker<'_> {
         record: &CheckRecord,
         relation: &str,
     ) -> Result<(), SqlError> {
-        let kept = || self.failing.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(sql) = broken_rows(rule, relation).filter(|_| kept().len() < SAMPLES) else { return Ok(()) };
+        if self.failing_rows().len() >= SAMPLES {
+            return Ok(());
+        }
+        let Some(sql) = broken_rows(rule, relation) else { return Ok(()) };
+
         let rows = first_rows(&day.session.sequential(), &sql, day.params, SAMPLE).await?;
-        kept().extend(rows.into_iter().map(|row| FailingRow {
+        self.failing_rows().extend(rows.into_iter().map(|row| FailingRow {
             run: self.run.clone(),
             job: self.job.name.clone(),
             check: record.check.clone(),
@@ -196,11 +208,12 @@ pub fn check_queries(check: &Check, export: Option<&Export>) -> Vec<String> {
         Some(export) => in_parentheses(&export.sql),
         None => quoted_name(&check.on),
     };
-    let ask = |rule: &Rule| match counted(rule) {
+
+    let queries = check.rules.iter().map(|rule| match counted(rule) {
         Some(count) => format!("SELECT {count} AS n FROM {relation} AS t"),
         None => lone(rule, &relation),
-    };
-    check.rules.iter().map(ask).collect()
+    });
+    queries.collect()
 }
 
 /// Whether a part with these results may be published.

@@ -26,6 +26,7 @@ pub(crate) fn surely_holds(snapshot: &Snapshot, time: &Range<i64>) -> bool {
     let shows_all = version.tombstones.is_empty() && version.table.gc.is_empty() && !spec.upsert;
     let is_time =
         |timestamp: Option<i64>| timestamp.is_some_and(|timestamp| timestamp > 0 && time.contains(&timestamp));
+
     shows_all
         && columns.all(|column| column.timestamp == TimestampSpec::Implied)
         && version

@@ -49,7 +49,7 @@ pub struct RunOptions {
     pub memory: u64,
     /// As `temp_dir` of [`Loader`](tidetable_ingest::Loader).
     pub temp_dir: Option<PathBuf>,
-    /// Parts published concurrently.
+    /// How many parts are published at the same time.
     pub jobs: usize,
     /// Stop publishing after the first part that failed.
     pub fail_fast: bool,
@@ -70,7 +70,7 @@ pub struct RunOptions {
 pub enum Only {
     /// Parts that the last run to try them could not publish.
     Failed,
-    /// Parts never published.
+    /// Parts that no run has published.
     Missing,
 }
 

@@ -9,7 +9,7 @@ use tidetable_job::shell_word;
 const NAMED: usize = 5;
 /// Most bytes of options that a message gives.
 const LONGEST: usize = 1000;
-/// Signs of patterns.
+/// Signs by which a text is a pattern, and not only a name.
 const SIGNS: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
 /// What `--without` gives: names of inputs, and patterns (`*` `?` `[..]` `{a,b}`, `**` for any number of folders) of them.
@@ -36,8 +36,8 @@ impl<'a> Without<'a> {
 
     /// Those of what was given that take none of `paths`.
     pub(crate) fn idle(&self, paths: &BTreeSet<&str>) -> impl Iterator<Item = &'a String> {
-        let idle = |(at, _): &(usize, &String)| !paths.iter().any(|path| self.takes_by(*at, path));
-        self.given.iter().enumerate().filter(idle).map(|(_, given)| given)
+        let given = self.given.iter().enumerate();
+        given.filter(|(at, _)| !paths.iter().any(|path| self.takes_by(*at, path))).map(|(_, given)| given)
     }
 
     /// Whether the one at `at` takes `path`. A name may hold signs of patterns.
@@ -72,6 +72,7 @@ pub(crate) fn options_for(gone: &[String]) -> Option<String> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         folders.entry(folder).or_default().push(name);
     }
+
     let patterns = folders.into_iter().map(|(folder, names)| {
         let slash = if folder.is_empty() { "" } else { "/" };
         option(&format!("{folder}{slash}{}", alternatives(&names)))

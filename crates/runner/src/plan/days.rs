@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Days of a job's time zone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Days {
-    /// The known days.
+    /// Days that are known before inputs are read.
     pub known: BTreeSet<NaiveDate>,
     /// Whether there are more, known only after inputs are read.
     pub unknown: bool,
@@ -63,11 +63,12 @@ pub fn ranges(labels: &[&str]) -> String {
             _ => runs.push((label, label)),
         }
     }
-    let said = |(first, last): &(&str, &str)| match first == last {
+
+    let shown = runs.iter().take(SHOWN).map(|(first, last)| match first == last {
         true => (*first).to_owned(),
         false => format!("{first} to {last}"),
-    };
-    let shown: Vec<String> = runs.iter().take(SHOWN).map(said).collect();
+    });
+    let shown: Vec<String> = shown.collect();
     match runs.len().saturating_sub(SHOWN) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),

@@ -18,7 +18,7 @@ pub use owed::{owed_notes, rows_of, up_to};
 /// What a run of a job would do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// The job.
+    /// Name of the job.
     pub job: String,
     /// Its tables, in the order of the job file.
     pub tables: Vec<TablePlan>,
@@ -38,9 +38,9 @@ pub struct Plan {
 /// A table that would be pushed into Bigtable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PushPlan {
-    /// The push.
+    /// Name of the push in the job file.
     pub push: String,
-    /// The table.
+    /// Name of the table that is pushed.
     pub table: String,
     /// The instance, or a table of it.
     pub target: String,
@@ -51,16 +51,16 @@ pub struct PushPlan {
 /// Days of a table without exports whose checks failed: they are checked again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckPlan {
-    /// The table.
+    /// Name of the table that is checked.
     pub table: String,
-    /// Days, by label.
+    /// Labels of the days, ascending.
     pub days: Vec<String>,
 }
 
 /// What a run would do to a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TablePlan {
-    /// The table.
+    /// Name of the table.
     pub table: String,
     /// Why it would change; `None` if it is up to date.
     pub reason: Option<TableReason>,
@@ -92,7 +92,7 @@ pub struct TablePlan {
 pub enum TableReason {
     /// It does not exist yet.
     Missing,
-    /// `--rebuild`.
+    /// `--rebuild` asks for it.
     Rebuild,
     /// Inputs are new, changed or to be removed.
     InputChanged,
@@ -121,11 +121,11 @@ impl TableReason {
 /// An input that changed, or that needs attention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedInput {
-    /// Path or URL.
+    /// Path or URL of the input; of a derived table, the name of a window.
     pub path: String,
     /// What the run would do with it.
     pub state: InputState,
-    /// Bytes to read.
+    /// Bytes that the run reads of it, as stored.
     pub bytes: u64,
     /// Days of its rows.
     pub days: Days,
@@ -137,7 +137,7 @@ pub struct PlannedInput {
 /// What a run would do to an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExportPlan {
-    /// The export.
+    /// Name of the export.
     pub export: String,
     /// Parts to publish, by label.
     pub parts: Vec<PlannedPart>,
@@ -198,11 +198,13 @@ impl TablePlan {
             InputState::TakenOut,
             InputState::LeftOut,
         ];
+
         let counts = states.into_iter().filter_map(|state| {
             let inputs = self.inputs.iter().filter(|input| input.state == state).count();
             (inputs > 0).then(|| format!("{inputs} {}", state.name()))
         });
         let counts: Vec<String> = counts.collect();
+
         let inputs = if counts.is_empty() { String::new() } else { format!(", inputs: {}", counts.join(", ")) };
         let days = if self.days.is_empty() { String::new() } else { format!("; days {}", self.days) };
         Some(format!("{}: {}{inputs}{days}", self.table, reason.name()))
@@ -231,19 +233,24 @@ impl ExportPlan {
                 None => by_reason.push((&part.reason, vec![&part.label])),
             }
         }
-        let said = by_reason.iter().map(|(reason, labels)| format!("{} ({reason})", ranges(labels)));
-        let mut said: Vec<String> = said.collect();
+
+        let groups = by_reason.iter().map(|(reason, labels)| format!("{} ({reason})", ranges(labels)));
+        let mut groups: Vec<String> = groups.collect();
         if !self.sealed.is_empty() {
-            let labels: Vec<&str> = self.sealed.iter().map(|part| part.label.as_str()).collect();
-            said.push(format!("{} (sealed: stays as it is)", ranges(&labels)));
+            groups.push(format!("{} (sealed: stays as it is)", label_ranges(&self.sealed)));
         }
         if !self.owed.is_empty() {
-            let labels: Vec<&str> = self.owed.iter().map(|part| part.label.as_str()).collect();
-            said.push(format!("{} (cells are lost: stays as it is)", ranges(&labels)));
+            groups.push(format!("{} (cells are lost: stays as it is)", label_ranges(&self.owed)));
         }
         if self.unknown {
-            said.push("days unknown until the inputs are read".to_owned());
+            groups.push("days unknown until the inputs are read".to_owned());
         }
-        if said.is_empty() { None } else { Some(format!("{}: {}", self.export, said.join("; "))) }
+        if groups.is_empty() { None } else { Some(format!("{}: {}", self.export, groups.join("; "))) }
     }
+}
+
+/// The labels of parts in words.
+fn label_ranges(parts: &[PlannedPart]) -> String {
+    let labels: Vec<&str> = parts.iter().map(|part| part.label.as_str()).collect();
+    ranges(&labels)
 }

@@ -85,6 +85,7 @@ fn note(table: &str, windows: &[&OwedRecord], to_remove: &[String], rows: u64) -
              after that is mended rebuilds {them}"
         );
     }
+
     let (is, it) = if gone.len() == 1 { ("is", "it") } else { ("are", "them") };
     let (missing, rows, remove) = (some(gone), up_to(rows), without(to_remove));
     if is_lost {
@@ -93,6 +94,7 @@ fn note(table: &str, windows: &[&OwedRecord], to_remove: &[String], rows: u64) -
              days of {them} are not published until then. Put {it} back, restore a backup of before, or remove {rows} for good with {remove}, and run again"
         );
     }
+
     let owing = owing(windows);
     format!(
         "{table}: {window} {ranges} cannot be rebuilt and {stays}, because {missing} {is} missing or empty; owed there: {owing}. Put {it} \
@@ -111,11 +113,12 @@ fn owing(windows: &[&OwedRecord]) -> String {
     for input in windows.iter().flat_map(|window| &window.inputs) {
         *rows.entry(&input.path).or_default() += input.rows;
     }
-    let text = |(path, rows): (&str, u64)| match rows {
+
+    let rows = rows.into_iter().map(|(path, rows)| match rows {
         0 => format!("the change of {path}"),
         rows => format!("{} of {path}", several(rows, "row")),
-    };
-    some(&rows.into_iter().map(text).collect::<Vec<_>>())
+    });
+    some(&rows.collect::<Vec<_>>())
 }
 
 /// The options that remove `paths`.

@@ -18,6 +18,7 @@ pub fn build() -> io::Result<&'static str> {
     if let Some(build) = BUILD.get() {
         return Ok(build);
     }
+
     let mut file = File::open(std::env::current_exe()?)?;
     let (mut hash, mut buffer) = (Xxh3::new(), vec![0; BUFFER]);
     loop {

@@ -18,9 +18,10 @@ pub(crate) struct OtherColumns {
     seen: Mutex<BTreeMap<(String, String), DifferingFiles>>,
 }
 
+/// Files that differ from the declared columns in the same way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DifferingFiles {
-    /// The source.
+    /// Name of the source.
     source: String,
     /// The difference, in words.
     diff: String,
@@ -49,12 +50,25 @@ impl DifferingFiles {
         };
         format!("{first}{others} has other columns than declared: it {diff}; {what_follows}")
     }
+
+    /// The note on the undeclared columns `new`, which are not read.
+    fn undeclared_note(&self, new: &[&str]) -> String {
+        let Self { source, first, .. } = self;
+        let (columns, them) = if new.len() == 1 { ("a column that is", "it") } else { ("columns that are", "them") };
+        let named = new.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+        let more = if new.len() > SHOWN { format!(" and {} more", new.len() - SHOWN) } else { String::new() };
+        format!(
+            "warning: {first} has {columns} not declared and not read: {named}{more}. To load {them}, declare {them} in \
+             sources.{source}.columns; this is told once"
+        )
+    }
 }
 
 impl OtherColumns {
     fn add(&self, source: &SourceSpec, input: &InputFile, diff: &ColumnDiff) {
         let left_out = if source.mode == SchemaMode::Freeze { diff.extra.clone() } else { Vec::new() };
         let diff = diff.to_string();
+
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let files = seen.entry((source.name.clone(), diff.clone())).or_insert_with(|| DifferingFiles {
             source: source.name.clone(),
@@ -65,6 +79,7 @@ impl OtherColumns {
             rejects: source.mode == SchemaMode::Reject,
             left_out,
         });
+
         // Chunks of a file arrive one after the other.
         if files.last != input.path {
             files.count += 1;
@@ -85,20 +100,13 @@ impl OtherColumns {
         let mut notes = Vec::new();
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         for files in seen.values() {
-            let DifferingFiles { source, first: file, left_out, .. } = files;
-            let new: Vec<&str> =
-                left_out.iter().map(String::as_str).filter(|name| !known.left_out(source, name)).collect();
-            if left_out.is_empty() {
+            let left_out = files.left_out.iter().map(String::as_str);
+            let new: Vec<&str> = left_out.filter(|name| !known.left_out(&files.source, name)).collect();
+
+            if files.left_out.is_empty() {
                 notes.push(files.note());
-            } else if !new.is_empty() && !first.contains(source.as_str()) {
-                let (columns, them) =
-                    if new.len() == 1 { ("a column that is", "it") } else { ("columns that are", "them") };
-                let named = new.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
-                let more = if new.len() > SHOWN { format!(" and {} more", new.len() - SHOWN) } else { String::new() };
-                notes.push(format!(
-                    "warning: {file} has {columns} not declared and not read: {named}{more}. To load {them}, declare {them} in \
-                     sources.{source}.columns; this is told once"
-                ));
+            } else if !new.is_empty() && !first.contains(files.source.as_str()) {
+                notes.push(files.undeclared_note(&new));
             }
         }
         notes

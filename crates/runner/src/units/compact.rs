@@ -1,6 +1,7 @@
 //! Units of compactions: some merges of a table.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidetable_store::{Ids, Snapshot, Store, StoreError};
@@ -8,8 +9,8 @@ use tidetable_upkeep::compaction::{CompactionPlan, MergeFailed, MergePlan, Merge
 
 use crate::fault::error::RunError;
 use crate::fault::stop::Stop;
-use crate::fault::unit_failure::UnitFailure;
-use crate::units::carrier::UnitCarrier;
+use crate::fault::unit_failure::{CarryError, UnitFailure};
+use crate::units::carrier::{Carried, UnitCarrier};
 use crate::units::tally::Tally;
 use crate::units::wire::{Answer, Done, Unit, Work};
 use crate::units::work::{CompactAnswer, CompactWork};
@@ -25,22 +26,29 @@ pub(crate) fn run(store: &Store, work: &CompactWork, ids: &dyn Ids, stop: &Stop)
         let run = format!("version {} of {}", work.version.0, work.table);
         return Err(RunError::NotHere { run, root: store.blobs().display() });
     }
+
     let snapshot = Snapshot::new(table, Arc::new(version))?;
     let plan = CompactionPlan::of_merges(snapshot, work.now, work.merges.clone());
     let done = Merger { ids, go_on: &|| stop.go_on(&work.table) }.run(&plan, &plan.merges);
-    let fails = |done: &Result<Merged, MergeFailed>| matches!(done, Err(failed) if !failed.exceeds);
-    if done.iter().any(fails) || done.len() < plan.merges.len() {
-        let mut error = StoreError::Unanswered { unit: done.len() };
-        for (merge, done) in plan.merges.iter().zip(done) {
-            match done {
-                Ok(merged) => merged.discard(plan.snapshot(), merge),
-                Err(failed) if !failed.exceeds => error = failed.error,
-                Err(_) => {}
-            }
-        }
-        return Err(error.into());
+
+    let is_failed = done.iter().any(|done| matches!(done, Err(failed) if !failed.exceeds));
+    if is_failed || done.len() < plan.merges.len() {
+        return Err(discard_unit(&plan, done).into());
     }
     Ok(done.into_iter().map(|done| done.map_err(|failed| (failed.error.to_string(), failed.exceeds))).collect())
+}
+
+/// Removes what the merges of a unit that failed have written. Gives the error that it failed by.
+fn discard_unit(plan: &CompactionPlan, done: Vec<Result<Merged, MergeFailed>>) -> StoreError {
+    let mut error = StoreError::Unanswered { unit: done.len() };
+    for (merge, done) in plan.merges.iter().zip(done) {
+        match done {
+            Ok(merged) => merged.discard(plan.snapshot(), merge),
+            Err(failed) if !failed.exceeds => error = failed.error,
+            Err(_) => {}
+        }
+    }
+    error
 }
 
 /// Has merges run by other processes.
@@ -54,70 +62,100 @@ pub(crate) struct CarriedMerges<'a> {
 
 impl RunMerges for CarriedMerges<'_> {
     fn run(&self, plan: &CompactionPlan, merges: &[MergePlan]) -> Vec<Result<Merged, MergeFailed>> {
-        let snapshot = plan.snapshot();
-        let version = (snapshot.version().number, snapshot.version().commit.clone());
         let groups = groups(merges);
-        let unit = |group: &&[MergePlan]| {
-            let (table, merges) = (snapshot.table().name().to_owned(), group.to_vec());
-            let work = Work::Compact(CompactWork { table, version: version.clone(), now: plan.now, merges });
-            Unit { root: self.root.to_owned(), run: String::new(), now: plan.now, job: None, work }
-        };
-        let units: Vec<Unit> = groups.iter().map(unit).collect();
+        let units: Vec<Unit> = groups.iter().map(|group| self.unit(plan, group)).collect();
+
         let answers: Mutex<BTreeMap<usize, Result<CompactAnswer, UnitFailure>>> = Mutex::default();
         let counted = self.tally.of(&units);
-        let take = |at: usize, answer: Answer| {
-            counted.add(at, &answer);
-            let done = match answer.done {
-                Ok(Done::Compact(done)) => Ok(done),
-                Ok(_) => Err(UnitFailure {
-                    message: "another unit was answered".to_owned(),
-                    executor: answer.executor,
-                    transient: false,
-                    unfit: false,
-                }),
-                Err(failure) => Err(failure),
-            };
-            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-            if answers.contains_key(&at) {
-                discard(snapshot, groups.get(at).copied().unwrap_or_default(), done);
-                return true;
-            }
-            let goes_on = done.is_ok();
-            answers.insert(at, done);
-            goes_on
-        };
-        let carried = self.carrier.carry(&units, self.stop, &take, self.note);
+        let carried = self.carrier.carry(
+            &units,
+            self.stop,
+            &|at, answer| {
+                counted.add(at, &answer);
+                let done = compact_answer(answer);
+
+                let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+                if answers.contains_key(&at) {
+                    discard(plan.snapshot(), groups.get(at).copied().unwrap_or_default(), done);
+                    return true;
+                }
+                let goes_on = done.is_ok();
+                answers.insert(at, done);
+                goes_on
+            },
+            self.note,
+        );
+
         let mut answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let elsewhere = |error: Box<dyn std::error::Error + Send + Sync>| MergeFailed::from(StoreError::Runner(error));
         let mut done = Vec::with_capacity(merges.len());
         for (at, group) in groups.iter().enumerate() {
-            match (answers.remove(&at), &carried) {
-                (Some(Ok(answer)), _) if answer.len() == group.len() => {
-                    let failed =
-                        |(message, exceeds): (String, bool)| MergeFailed { exceeds, ..elsewhere(message.into()) };
-                    done.extend(answer.into_iter().map(|done| done.map_err(failed)));
-                }
-                (Some(Err(failure)), _) => {
-                    done.extend(group.iter().map(|_| Err(elsewhere(Box::new(failure.clone())))));
-                }
-                (_, Err(error)) => done.extend(group.iter().map(|_| Err(elsewhere(Box::new(error.clone()))))),
-                _ => done.extend(group.iter().map(|_| Err(MergeFailed::from(StoreError::Unanswered { unit: at })))),
+            match answers.remove(&at) {
+                Some(Ok(answer)) if answer.len() == group.len() => done.extend(answer.into_iter().map(merge_result)),
+                Some(Err(failure)) => done.extend(group.iter().map(|_| Err(failed_elsewhere(failure.clone())))),
+                _ => done.extend(group.iter().map(|_| Err(unanswered(&carried, at)))),
             }
         }
         done
     }
 }
 
+impl CarriedMerges<'_> {
+    /// The unit of a group of merges.
+    fn unit(&self, plan: &CompactionPlan, group: &[MergePlan]) -> Unit {
+        let snapshot = plan.snapshot();
+        let work = CompactWork {
+            table: snapshot.table().name().to_owned(),
+            version: (snapshot.version().number, snapshot.version().commit.clone()),
+            now: plan.now,
+            merges: group.to_vec(),
+        };
+        Unit { root: self.root.to_owned(), run: String::new(), now: plan.now, job: None, work: Work::Compact(work) }
+    }
+}
+
+/// What a unit of merges answered; a failure if it is the answer of another kind of unit.
+fn compact_answer(answer: Answer) -> Result<CompactAnswer, UnitFailure> {
+    match answer.done {
+        Ok(Done::Compact(done)) => Ok(done),
+        Ok(_) => Err(UnitFailure {
+            message: "another unit was answered".to_owned(),
+            executor: answer.executor,
+            transient: false,
+            unfit: false,
+        }),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// The result of a merge, as the answer of its unit has it.
+fn merge_result(done: Result<Merged, (String, bool)>) -> Result<Merged, MergeFailed> {
+    done.map_err(|(message, exceeds)| MergeFailed { exceeds, ..failed_elsewhere(message) })
+}
+
+/// Why there is no answer of unit `at` that can be used.
+fn unanswered(carried: &Result<Carried, CarryError>, at: usize) -> MergeFailed {
+    match carried {
+        Err(error) => failed_elsewhere(error.clone()),
+        Ok(_) => MergeFailed::from(StoreError::Unanswered { unit: at }),
+    }
+}
+
+/// The failure of a merge that another process was to do.
+fn failed_elsewhere(error: impl Into<Box<dyn Error + Send + Sync>>) -> MergeFailed {
+    MergeFailed::from(StoreError::Runner(error.into()))
+}
+
 /// Groups merges into units of [`UNIT_BYTES`] or a little more.
 fn groups(merges: &[MergePlan]) -> Vec<&[MergePlan]> {
     let mut bytes = 0;
-    let same_unit = |one: &MergePlan, _: &MergePlan| {
-        bytes += one.bytes();
-        let goes_on = bytes < UNIT_BYTES;
-        bytes = if goes_on { bytes } else { 0 };
-        goes_on
-    };
-    merges.chunk_by(same_unit).collect()
+    merges
+        .chunk_by(|merge, _| {
+            bytes += merge.bytes();
+            let goes_on = bytes < UNIT_BYTES;
+            bytes = if goes_on { bytes } else { 0 };
+            goes_on
+        })
+        .collect()
 }
 
 /// Removes what a second answer wrote.

@@ -16,9 +16,10 @@ use crate::units::tally::Tally;
 use crate::units::wire::{Answer, Done, Unit, Work};
 use crate::units::work::{LoadAnswer, LoadFrom, LoadWork};
 
-/// Bytes of inputs, as stored, of a unit of files, at least and at most: a unit has costs of its own, and one that is lost is run
-/// again.
-const UNIT_BYTES: (u64, u64) = (8 << 20, 64 << 20);
+/// Least bytes of inputs, as stored, of a unit of files: a unit has costs of its own.
+const LEAST_BYTES: u64 = 8 << 20;
+/// Most bytes of inputs, as stored, of a unit of files: one that is lost is run again.
+const MOST_BYTES: u64 = 64 << 20;
 /// Units of files of a load of 128 MiB to 1 GiB, about: executors wait less for the last of many.
 const FILE_UNITS: u64 = 16;
 /// Units of a derived table, at most.
@@ -43,24 +44,30 @@ pub(crate) struct CarriedLoad<'a> {
 /// What came back so far.
 struct Taken<'t> {
     take: &'t mut (dyn FnMut(usize, LoadUnitDone) + Send),
-    /// By unit.
-    rest: BTreeMap<usize, (CarriedRejects, Vec<DifferingFiles>)>,
+    /// What waits for the end of the load, by index of the unit.
+    rest: BTreeMap<usize, UnitRest>,
     failed: Option<StoreError>,
+}
+
+/// What a unit of a load returned beside its rows.
+struct UnitRest {
+    rejected: CarriedRejects,
+    others: Vec<DifferingFiles>,
 }
 
 impl RunLoadUnits for CarriedLoad<'_> {
     fn unit_bytes(&self, total: u64) -> Option<u64> {
         Some(match &self.from {
-            LoadFrom::Source(_) => (total / FILE_UNITS).clamp(UNIT_BYTES.0, UNIT_BYTES.1),
+            LoadFrom::Source(_) => (total / FILE_UNITS).clamp(LEAST_BYTES, MOST_BYTES),
             // Windows have no size.
             LoadFrom::Query { .. } => total.div_ceil(QUERY_UNITS).max(1),
         })
     }
 
     fn run(&self, units: &[LoadUnit], take: &mut (dyn FnMut(usize, LoadUnitDone) + Send)) -> StoreResult<()> {
-        let elsewhere = |error| StoreError::Runner(Box::new(error));
         let sent: Vec<Unit> = units.iter().map(|unit| self.unit(unit)).collect();
         let counted = self.tally.of(&sent);
+
         let taken = Mutex::new(Taken { take, rest: BTreeMap::new(), failed: None });
         let carried = self.carrier.carry(
             &sent,
@@ -71,12 +78,14 @@ impl RunLoadUnits for CarriedLoad<'_> {
             },
             self.note,
         );
+
         let Taken { rest, failed, .. } = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = failed {
             return Err(error);
         }
-        carried.map_err(elsewhere)?;
-        for (rejected, others) in rest.into_values() {
+        carried.map_err(|error| StoreError::Runner(Box::new(error)))?;
+
+        for UnitRest { rejected, others } in rest.into_values() {
             rejected.take(self.blobs, &|row: &RejectedRow| (self.on_reject)(row))?;
             self.others.merge(others);
         }
@@ -102,11 +111,12 @@ impl CarriedLoad<'_> {
     /// Takes an answer; returns whether to go on. A failure of a unit that is done changes nothing.
     fn take(&self, taken: &mut Taken<'_>, units: &[LoadUnit], at: usize, answer: Answer) -> bool {
         let is_first = !taken.rest.contains_key(&at);
+
         match answer.done {
             Ok(Done::Load(LoadAnswer { done, rejected, others })) => {
                 if is_first {
                     self.report(units.get(at), &done);
-                    taken.rest.insert(at, (rejected, others));
+                    taken.rest.insert(at, UnitRest { rejected, others });
                 }
                 (taken.take)(at, done);
                 true
@@ -128,6 +138,7 @@ impl CarriedLoad<'_> {
         let bytes = unit.map_or(0, LoadUnit::bytes);
         let rows = done.stats().map(|stats| stats.rows_accepted + stats.rows_filtered).max().unwrap_or_default();
         let written: u64 = done.stats().map(|stats| stats.rows_accepted).sum();
+
         (self.on_progress)(Progress::Read { bytes, rows });
         (self.on_progress)(Progress::Encoded { rows: written });
         (self.on_progress)(Progress::Wrote { rows: written });

@@ -3,7 +3,7 @@
 use tidetable_export::{DayColumn, FileMode, PartDraft, PublishRequest, write_part};
 use tidetable_job::{Export, ExportMode, Job, Period};
 use tidetable_record::{CheckRecord, FailingRow};
-use tidetable_sql::{ScalarValue, Session, SqlError};
+use tidetable_sql::{ScalarValue, Session};
 use tidetable_store::Store;
 
 use crate::checks::checker::{CheckScope, Checker, may_publish};
@@ -33,7 +33,7 @@ pub(crate) struct PartContext<'a> {
 }
 
 impl PublishWork {
-    /// Its period.
+    /// The period that its label names; `None` if it names none of the export.
     pub(crate) fn period(&self, export: &Export) -> Option<Period> {
         Period::of_label(export.per, &self.label)
     }
@@ -46,6 +46,7 @@ impl PublishWork {
         params: &'a [(&'a str, ScalarValue)],
     ) -> PublishRequest<'a> {
         let export = context.export;
+
         PublishRequest {
             store: context.store,
             session,
@@ -82,17 +83,22 @@ impl PublishWork {
         export.day_column.as_deref().map(|name| DayColumn { name, day })
     }
 
-    /// Checks the part and writes its files. `session` is restricted to the period, whose parameters are `params`.
+    /// Checks the part and the `tables` that it reads, and writes its files. `session` is restricted to the period, whose
+    /// parameters are `params`.
     pub(crate) async fn write(
         &self,
         context: PartContext<'_>,
-        (session, params): (&Session, &[(&str, ScalarValue)]),
-        (checker, tables): (&Checker<'_>, &[String]),
+        session: &Session,
+        params: &[(&str, ScalarValue)],
+        checker: &Checker<'_>,
+        tables: &[String],
     ) -> Result<WrittenPart, RunError> {
         let export = context.export;
-        let failed = |error: SqlError| RunError::Query { export: export.name.clone(), source: Box::new(error) };
         let scope = CheckScope { session, label: &self.label, params };
-        let checks = checker.part(&scope, export, tables).await.map_err(failed)?;
+        let checks = checker.part(&scope, export, tables).await;
+        let checks =
+            checks.map_err(|error| RunError::Query { export: export.name.clone(), source: Box::new(error) })?;
+
         let draft = match may_publish(&checks) {
             true => Some(write_part(&self.request(context, session, params)).await?),
             false => None,

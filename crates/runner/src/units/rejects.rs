@@ -21,7 +21,7 @@ pub(crate) struct CarriedRejects {
     rest: Option<(String, u64)>,
 }
 
-/// Collects rejected rows.
+/// Collects the rejected rows of a unit while it runs.
 pub(crate) struct RejectBuffer<'a> {
     blobs: &'a dyn Blobs,
     /// A name that no other unit has.
@@ -33,8 +33,14 @@ pub(crate) struct RejectBuffer<'a> {
 struct RejectBufferState {
     rows: Vec<RejectedRow>,
     bytes: usize,
-    file: Option<(Box<dyn BlobWriter>, u64)>,
+    file: Option<RejectFile>,
     error: Option<StoreError>,
+}
+
+/// The file of the rows that do not go with the answer.
+struct RejectFile {
+    writer: Box<dyn BlobWriter>,
+    rows: u64,
 }
 
 impl<'a> RejectBuffer<'a> {
@@ -56,13 +62,14 @@ impl<'a> RejectBuffer<'a> {
     fn write(&self, state: &mut RejectBufferState, row: &RejectedRow) -> Result<(), StoreError> {
         // In `exports`, where unfinished files of a bucket may lie, and are swept.
         let path = format!("exports/{TEMPORARY}{}-rejected", self.token);
-        let (file, rows) = match &mut state.file {
+        let file = match &mut state.file {
             Some(open) => open,
-            none => none.insert((self.blobs.overwrite_writer(&path)?, 0)),
+            none => none.insert(RejectFile { writer: self.blobs.overwrite_writer(&path)?, rows: 0 }),
         };
-        *rows += 1;
-        let written = serde_json::to_writer(&mut *file, row).map_err(std::io::Error::from);
-        let written = written.and_then(|()| file.write_all(b"\n"));
+
+        file.rows += 1;
+        let written = serde_json::to_writer(&mut file.writer, row).map_err(std::io::Error::from);
+        let written = written.and_then(|()| file.writer.write_all(b"\n"));
         written.map_err(|source| StoreError::Blob(BlobError::Io { action: "write", path, source }))
     }
 
@@ -72,9 +79,11 @@ impl<'a> RejectBuffer<'a> {
         if let Some(error) = state.error {
             return Err(error);
         }
-        let parked = |(file, rows): (Box<dyn BlobWriter>, u64)| -> Result<_, StoreError> { Ok((file.park()?, rows)) };
-        let rest = state.file.map(parked);
-        Ok(CarriedRejects { rows: state.rows, rest: rest.transpose()? })
+        let rest = match state.file {
+            Some(RejectFile { writer, rows }) => Some((writer.park()?, rows)),
+            None => None,
+        };
+        Ok(CarriedRejects { rows: state.rows, rest })
     }
 }
 
@@ -83,6 +92,7 @@ impl CarriedRejects {
     pub(crate) fn take(self, blobs: &dyn Blobs, keep: &dyn Fn(&RejectedRow)) -> Result<(), StoreError> {
         self.rows.iter().for_each(keep);
         let Some((path, count)) = self.rest else { return Ok(()) };
+
         let bytes = blobs.read(&path)?.unwrap_or_default();
         let damaged =
             |source: std::io::Error| StoreError::Blob(BlobError::Io { action: "read", path: path.clone(), source });
@@ -91,6 +101,7 @@ impl CarriedRejects {
             keep(&serde_json::from_slice(line).map_err(|error| damaged(error.into()))?);
             rows += 1;
         }
+
         if rows != count {
             return Err(damaged(std::io::ErrorKind::UnexpectedEof.into()));
         }

@@ -30,8 +30,10 @@ impl Tally {
     /// Counts the answer to a unit.
     fn add(&self, unit: &Unit, answer: &Answer) {
         let mut executors = self.executors.lock().unwrap_or_else(PoisonError::into_inner);
-        let named = || ExecutorRecord { executor: answer.executor.clone(), ..ExecutorRecord::default() };
-        let record = executors.entry(answer.executor.clone()).or_insert_with(named);
+        let record = executors
+            .entry(answer.executor.clone())
+            .or_insert_with(|| ExecutorRecord { executor: answer.executor.clone(), ..ExecutorRecord::default() });
+
         *record.units.entry(unit.kind().to_owned()).or_default() += 1;
         record.seconds += answer.seconds;
         if let Work::Load(work) = &unit.work {

@@ -52,9 +52,9 @@ pub(crate) enum Work {
 /// The result of a unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Who ran it.
+    /// Name of the executor that ran the unit.
     pub executor: String,
-    /// How long, in seconds.
+    /// How long the unit took, in seconds.
     pub seconds: f64,
     pub(crate) done: Result<Done, UnitFailure>,
 }
@@ -139,7 +139,7 @@ impl Answer {
 /// Why bytes are not run as a unit.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UnreadableUnit {
-    /// Other bytes.
+    /// Bytes that are not a unit.
     #[error("the scheduler sent something else than a unit of tidetable: use a scheduler for tidetable alone")]
     NoUnit,
     /// Another build planned it.

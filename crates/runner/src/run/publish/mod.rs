@@ -305,9 +305,8 @@ impl PublishStage<'_> {
         let work = compared.work(part, round.column_ids);
         let params = work.params(&part.period, self.job, self.options.now);
         let context = self.context(compared.export);
-        let about = (round.checker, compared.tables.as_slice());
 
-        let written = work.write(context, (session, &params), about).await?;
+        let written = work.write(context, session, &params, round.checker, &compared.tables).await?;
         *found = written.checks;
         let Some(draft) = written.draft else { return Ok(PartResult::Refused) };
         Ok(PartResult::Published(Box::new(draft.settle(&work.request(context, session, &params))?)))
