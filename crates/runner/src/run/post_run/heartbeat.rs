@@ -16,7 +16,7 @@ use crate::web::reason_of;
 const LONGEST: Duration = Duration::from_secs(15);
 /// Time limit of an attempt.
 const TRY: Duration = Duration::from_secs(5);
-/// Attempts.
+/// Attempts to send the heartbeat of a run.
 const TRIES: usize = 3;
 /// Wait between two attempts.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -32,6 +32,7 @@ pub(crate) fn send(project: &Project, hooks: &Hooks, is_well: bool) -> Result<()
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     let sent = runtime.block_on(ask(&url, hooks.timeout.min(LONGEST)));
+
     // A name that is still looked up is not waited for.
     runtime.shutdown_background();
     sent
@@ -41,7 +42,9 @@ pub(crate) fn send(project: &Project, hooks: &Hooks, is_well: bool) -> Result<()
 async fn ask(url: &str, limit: Duration) -> Result<(), String> {
     let agent = concat!("tidetable/", env!("CARGO_PKG_VERSION"));
     let client = Client::builder().timeout(TRY).user_agent(agent).build().map_err(reason_of)?;
+
     let end = Instant::now() + limit;
+
     let mut last = format!("no answer within {} s", limit.as_secs());
     for _ in 0..TRIES {
         match timeout_at(end, client.get(url).send()).await {

@@ -64,6 +64,7 @@ impl HookRun<'_> {
         let path = if program.contains('/') { self.project.join(program) } else { PathBuf::from(program) };
         let now = DateTime::from_timestamp_micros(record.now);
         let now = now.map(|now| now.to_rfc3339_opts(SecondsFormat::AutoSi, true)).unwrap_or_default();
+
         let mut command = Command::new(path);
         command
             .args(arguments)
@@ -86,6 +87,7 @@ impl HookRun<'_> {
             // In a bucket it is a URL.
             command.env("TIDETABLE_RECORD", Path::new(self.root).join(record.path()));
         }
+
         let mut child = command.spawn().map_err(|error| format!("cannot be started: {program}: {error}"))?;
         let (sender, lines) = sync_channel(LINES);
         read_lines(child.stdout.take(), sender.clone());
@@ -95,31 +97,41 @@ impl HookRun<'_> {
 
     /// Shows the output of the hook until it has ended.
     fn watch(&self, child: &mut Child, when: HookKind, lines: &Receiver<String>) -> Result<(), String> {
+        let mut output = HookOutput { observer: self.observer, when, lines: 0 };
+        let status = self.wait(child, lines, &mut output)?;
+
+        let ended = Instant::now();
+        while let Ok(line) = lines.recv_timeout(GRACE.saturating_sub(ended.elapsed())) {
+            output.show(&line);
+        }
+        if status.success() { Ok(()) } else { Err(how(status)) }
+    }
+
+    /// Shows the output of the hook while it runs. Ends it after its time limit, or when the run is asked to stop meanwhile.
+    fn wait(
+        &self,
+        child: &mut Child,
+        lines: &Receiver<String>,
+        output: &mut HookOutput<'_>,
+    ) -> Result<ExitStatus, String> {
         let begun = Instant::now();
         let asked_before = self.stop.asked().is_some();
-        let mut told = 0;
-        let mut tell = |line: String| {
-            told += 1;
-            if told <= LINES {
-                self.observer.event(Event::Note(format!("hook {}: {line}", when.name())));
-            } else if told == LINES + 1 {
-                self.observer.event(Event::Note(format!("hook {}: its other lines are left out", when.name())));
-            }
-        };
-        let status = loop {
+        loop {
             match lines.recv_timeout(PAUSE) {
-                Ok(line) => tell(line),
+                Ok(line) => output.show(&line),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => std::thread::sleep(PAUSE),
             }
+
             match child.try_wait() {
-                Ok(Some(status)) => break status,
+                Ok(Some(status)) => return Ok(status),
                 Ok(None) => {}
                 Err(error) => {
                     kill(child);
                     return Err(format!("is lost: {error}"));
                 }
             }
+
             if begun.elapsed() >= self.hooks.timeout {
                 kill(child);
                 return Err(format!("took longer than {} s and was ended", self.hooks.timeout.as_secs()));
@@ -128,12 +140,26 @@ impl HookRun<'_> {
                 kill(child);
                 return Err("was ended by a signal to this run".to_owned());
             }
-        };
-        let ended = Instant::now();
-        while let Ok(line) = lines.recv_timeout(GRACE.saturating_sub(ended.elapsed())) {
-            tell(line);
         }
-        if status.success() { Ok(()) } else { Err(how(status)) }
+    }
+}
+
+/// The output of a hook, of which [`LINES`] are shown.
+struct HookOutput<'a> {
+    observer: &'a dyn Observer,
+    when: HookKind,
+    /// Lines that were shown or left out so far.
+    lines: usize,
+}
+
+impl HookOutput<'_> {
+    fn show(&mut self, line: &str) {
+        self.lines += 1;
+        if self.lines <= LINES {
+            self.observer.event(Event::Note(format!("hook {}: {line}", self.when.name())));
+        } else if self.lines == LINES + 1 {
+            self.observer.event(Event::Note(format!("hook {}: its other lines are left out", self.when.name())));
+        }
     }
 }
 
@@ -204,6 +230,7 @@ fn read_lines(from: Option<impl Read + Send + 'static>, sender: SyncSender<Strin
                 Ok(0) | Err(_) => return,
                 Ok(_) => {}
             }
+
             let text = String::from_utf8_lossy(&line);
             if sender.send(text.trim_end_matches(['\r', '\n']).to_owned()).is_err() {
                 return;

@@ -75,6 +75,7 @@ pub(crate) fn text(figures: &Figures<'_>) -> String {
             out.line("tidetable_table_rows", &[job, ("table", load.table.as_str()), ("state", state)], rows as f64);
         }
     }
+
     out.gauge("tidetable_table_bytes", "Bytes of the last run by table: in of inputs, out of SSTs.");
     for load in &record.loads {
         for (direction, bytes) in [("in", load.stats.bytes_in), ("out", load.stats.bytes_out)] {
@@ -100,11 +101,13 @@ pub(crate) fn text(figures: &Figures<'_>) -> String {
             out.line("tidetable_export_parts", &labels, count as f64);
         }
     }
+
     out.gauge("tidetable_export_newest_day_timestamp_seconds", "Start of the newest published day, since the epoch.");
     for NewestDay { export, start } in newest {
         let labels = [job, ("export", export.as_str())];
         out.line("tidetable_export_newest_day_timestamp_seconds", &labels, *start as f64);
     }
+
     out.gauge("tidetable_checks_failed", "Checks that did not hold in the last run, by severity.");
     for (name, severity) in [("error", Severity::Error), ("warn", Severity::Warn)] {
         let failed = record.checks.iter().filter(|check| !check.passed && check.severity == severity).count();
@@ -147,6 +150,7 @@ impl Text {
     /// How a run of a job ended: the metrics [`ENDING`].
     fn ending(&mut self, record: &RunRecord, exit_code: u8) {
         let job = ("job", record.job.as_str());
+
         self.gauge("tidetable_run_outcome", "How the last run ended: 1 for its outcome, 0 for the others.");
         for outcome in OUTCOMES {
             self.line(
@@ -155,10 +159,13 @@ impl Text {
                 f64::from(record.outcome == outcome),
             );
         }
+
         self.gauge("tidetable_run_exit_code", "Exit code of the last run.");
         self.line("tidetable_run_exit_code", &[job], f64::from(exit_code));
+
         self.gauge("tidetable_run_start_timestamp_seconds", "When the last run began, since the epoch.");
         self.line("tidetable_run_start_timestamp_seconds", &[job], record.started as f64 / MICROS);
+
         if let Some(finished) = record.finished {
             self.gauge("tidetable_run_finish_timestamp_seconds", "When the last run ended, since the epoch.");
             self.line("tidetable_run_finish_timestamp_seconds", &[job], finished as f64 / MICROS);

@@ -60,20 +60,26 @@ impl PostRun<'_> {
         {
             notes.push(not_written(&error));
         }
+
         if let Some(RunLineage { events, read }) = lineage
             && let Err(error) = events.end(record, &read)
         {
             notes.push(format!("warning: lineage was not told of this run: {error}; the result of the run stays"));
         }
+
         notes.extend(send_heartbeat(self.project, &self.job.hooks, record.outcome == Outcome::Ok));
         if !self.job.hooks.commands.is_empty() {
             notes.extend(self.run_hooks(record));
         }
+
         if notes.is_empty() {
             return;
         }
-        notes.iter().for_each(|note| self.observer.event(Event::Note(note.clone())));
+        for note in &notes {
+            self.observer.event(Event::Note(note.clone()));
+        }
         record.notes.extend(notes);
+
         if !self.is_recorded {
             return;
         }
@@ -84,6 +90,7 @@ impl PostRun<'_> {
 
     fn run_hooks(&self, record: &RunRecord) -> Vec<String> {
         let before = self.blobs.read(&record.path());
+
         let hooks = HookRun {
             hooks: &self.job.hooks,
             project: &self.project.dir,
@@ -93,6 +100,7 @@ impl PostRun<'_> {
             stop: &self.options.stop,
             observer: self.observer,
         };
+
         let mut notes = hooks.run(record);
         let path = record.path();
         // Without a record on disk, as on a full disk, there is nothing to compare with.
@@ -119,13 +127,13 @@ impl PostRun<'_> {
     /// The end of the last successful run: this one, or from the records, or from the former metrics if those
     /// records are gone.
     fn last_success(&self, record: &RunRecord, before: &str) -> Option<i64> {
-        let ended_well = |record: &RunRecord| record.finished.filter(|_| record.outcome == Outcome::Ok);
-        let recorded = || {
-            let mut records = Runs::of(self.blobs).readable(Some(&record.job)).ok()?;
-            records.find_map(|record| ended_well(&record))
-        };
-        let told = || last_success_in(before, &record.job);
-        ended_well(record).or_else(recorded).or_else(told)
+        if let Some(finished) = ended_well(record) {
+            return Some(finished);
+        }
+
+        let records = Runs::of(self.blobs).readable(Some(&record.job)).ok();
+        let recorded = records.and_then(|mut records| records.find_map(|record| ended_well(&record)));
+        recorded.or_else(|| last_success_in(before, &record.job))
     }
 
     /// The newest published day of each export with days, as its start in seconds. Days that have not begun count only if there
@@ -144,6 +152,11 @@ impl PostRun<'_> {
         }
         newest
     }
+}
+
+/// When a run ended, if it ended well; microseconds since the epoch.
+fn ended_well(record: &RunRecord) -> Option<i64> {
+    record.finished.filter(|_| record.outcome == Outcome::Ok)
 }
 
 /// The file of a job's metrics.
@@ -167,6 +180,7 @@ impl MetricsFile {
         let folder: &dyn Blobs = &self.folder;
         let before = folder.read(&self.name).ok().flatten().unwrap_or_default();
         let text = text(&String::from_utf8_lossy(&before));
+
         match folder.replace(&self.name, text.as_bytes()) {
             // A full disk may still have room in the existing file.
             Err(error) => write_over(&self.path, &text).or(Err(error.into())),
@@ -198,6 +212,7 @@ pub(crate) fn report_refusal(
         }
         notes.extend(send_heartbeat(project, hooks, false));
     }
+
     let run = HookRun {
         hooks,
         project: &project.dir,
@@ -208,7 +223,9 @@ pub(crate) fn report_refusal(
         observer,
     };
     notes.extend(run.run_error(record));
-    notes.into_iter().for_each(|note| observer.event(Event::Note(note)));
+    for note in notes {
+        observer.event(Event::Note(note));
+    }
 }
 
 fn send_heartbeat(project: &Project, hooks: &Hooks, is_well: bool) -> Option<String> {
