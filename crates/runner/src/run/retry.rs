@@ -17,6 +17,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Repetitions of a stage after a concurrent commit to its table, independent of the job file.
 const OVERTAKEN: u32 = 3;
 
+/// What failed and is tried again.
+pub(crate) struct FailedAttempt {
+    /// Name of the table, the export, the part, or the sources of a load.
+    pub(crate) name: String,
+    pub(crate) error: String,
+}
+
 /// The retries of a stage.
 pub(crate) struct Retry<'a> {
     stage: Stage,
@@ -30,7 +37,7 @@ pub(crate) struct Retry<'a> {
 }
 
 impl<'a> Retry<'a> {
-    /// The first attempt.
+    /// The retries of a stage before its first attempt.
     pub(crate) fn new(stage: Stage, job: &Job, options: &'a RunOptions, observer: &'a dyn Observer) -> Self {
         Self { stage, retries: job.stages.of(stage), options, observer, attempt: 1, overtaken: 0 }
     }
@@ -51,6 +58,7 @@ impl<'a> Retry<'a> {
         records: &mut Vec<AttemptRecord>,
     ) -> Result<(), RunError> {
         self.options.stop.check()?;
+
         if let RunError::Store(StoreError::Conflict { table, .. }) = &error
             && self.overtaken < OVERTAKEN
         {
@@ -58,29 +66,32 @@ impl<'a> Retry<'a> {
             self.log(table, &error.to_string(), Duration::ZERO);
             self.observer
                 .event(Event::Note(format!("{error}; the {} stage starts again on top of it", self.stage.name())));
-            records.push(self.record((name.to_owned(), error.to_string()), Duration::ZERO));
+            let failed = FailedAttempt { name: name.to_owned(), error: error.to_string() };
+            records.push(self.record(failed, Duration::ZERO));
             return Ok(());
         }
+
         if !self.has_more() || !is_transient(&error) {
             return Err(error);
         }
-        self.wait(vec![(name.to_owned(), error.to_string())], records)
+        self.wait(vec![FailedAttempt { name: name.to_owned(), error: error.to_string() }], records)
     }
 
-    /// Records the failures in `records`, by name and with the error, and waits for the next attempt.
+    /// Records the failures in `records`, and waits for the next attempt.
     ///
     /// # Errors
     /// [`RunError::Interrupted`] if the run is asked to stop.
     pub(crate) fn wait(
         &mut self,
-        failed: Vec<(String, String)>,
+        failed: Vec<FailedAttempt>,
         records: &mut Vec<AttemptRecord>,
     ) -> Result<(), RunError> {
         let wait = self.retries.wait_after(self.attempt).unwrap_or_default();
-        for (name, error) in &failed {
+        for FailedAttempt { name, error } in &failed {
             self.log(name, error, wait);
         }
-        if let Some((name, error)) = failed.first() {
+
+        if let Some(FailedAttempt { name, error }) = failed.first() {
             let others = if failed.len() > 1 { format!(" and {} others", failed.len() - 1) } else { String::new() };
             let (stage, next, all) = (self.stage.name(), self.attempt + 1, self.retries.retries + 1);
             let text = format!(
@@ -89,8 +100,10 @@ impl<'a> Retry<'a> {
             );
             self.observer.event(Event::Note(text));
         }
+
         records.extend(failed.into_iter().map(|failed| self.record(failed, wait)));
         self.attempt += 1;
+
         let begun = Instant::now();
         while begun.elapsed() < wait {
             self.options.stop.check()?;
@@ -111,7 +124,8 @@ impl<'a> Retry<'a> {
         );
     }
 
-    fn record(&self, (name, error): (String, String), wait: Duration) -> AttemptRecord {
+    fn record(&self, failed: FailedAttempt, wait: Duration) -> AttemptRecord {
+        let FailedAttempt { name, error } = failed;
         AttemptRecord {
             stage: self.stage.name().to_owned(),
             name,

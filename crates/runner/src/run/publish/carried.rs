@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Mutex, PoisonError};
 
 use tidetable_record::CheckRecord;
 use tidetable_store::published::{ColumnIds, Published};
@@ -13,10 +14,17 @@ use crate::run::parts::StalePart;
 use crate::run::publish::compare::ComparedExport;
 use crate::run::publish::outcome::PartResult;
 use crate::run::publish::stage::PublishStage;
-use crate::run::publish::{PublishDone, Round, RoundResult};
+use crate::run::publish::{PublishDone, Round, RoundResult, TriedPart};
 use crate::units::carrier::UnitCarrier;
 use crate::units::wire::{Answer, Done, Unit, Work};
 use crate::units::work::PublishWork;
+
+/// A part that another process writes.
+struct CarriedPart {
+    /// Index of the part.
+    place: usize,
+    work: PublishWork,
+}
 
 impl ComparedExport<'_> {
     /// The unit that writes a part.
@@ -47,47 +55,43 @@ impl PublishStage<'_> {
         published: &mut Published,
         done: &mut PublishDone,
     ) -> Result<RoundResult, RunError> {
-        let compared = round.compared;
-        let (sender, receiver) = mpsc::channel::<(usize, PartResult, Vec<CheckRecord>)>();
-        let (mut places, mut works) = (Vec::new(), Vec::new());
-        for place in round.places.iter().copied() {
-            let Some(part) = compared.parts.get(place) else { continue };
-            match self.without_rows(compared, part) {
-                Some(tried) => drop(sender.send((place, tried.unwrap_or_else(PartResult::Failed), Vec::new()))),
-                None => {
-                    places.push(place);
-                    works.push(compared.work(part, round.column_ids));
-                }
-            }
-        }
-        let units: Vec<Unit> = works.iter().map(|work| self.unit(Work::Publish(Box::new(work.clone())))).collect();
-        let (halt, known) = (AtomicBool::new(false), Mutex::new(HashSet::new()));
+        let (sender, receiver) = mpsc::channel();
+        let parts = self.parts_to_carry(round, &sender);
+        let works = parts.iter().map(|part| Work::Publish(Box::new(part.work.clone())));
+        let units: Vec<Unit> = works.map(|work| self.unit(work)).collect();
+        let halt = AtomicBool::new(false);
+
         std::thread::scope(|scope| {
-            let (units, works, places, halt, known) = (&units, &works, &places, &halt, &known);
+            let (units, parts, halt) = (&units, &parts, &halt);
             let carried = scope.spawn(move || {
                 let counted = self.tally.of(units);
-                let take = |at: usize, answer: Answer| {
-                    counted.add(at, &answer);
-                    let (Some(place), Some(work)) = (places.get(at), works.get(at)) else { return true };
-                    // A second answer leaves its files to vacuum, or removes them here.
-                    if !known.lock().unwrap_or_else(PoisonError::into_inner).insert(at) {
-                        self.drop_answer(answer, &work.folder);
-                        return true;
-                    }
-                    let mut found = Vec::new();
-                    let tried = self.settle(round, work, answer, &mut found).unwrap_or_else(PartResult::Failed);
-                    let stays = !matches!(tried, PartResult::Published(_)) && !round.tries_again(&tried);
-                    if self.options.fail_fast && stays {
-                        halt.store(true, Ordering::Relaxed);
-                    }
-                    sender.send((*place, tried, found)).is_ok() && !halt.load(Ordering::Relaxed)
-                };
-                let note = |note| self.observer.event(Event::Note(note));
-                carrier.carry(units, &self.options.stop, &take, &note)
+                let known = Mutex::new(HashSet::new());
+                carrier.carry(
+                    units,
+                    &self.options.stop,
+                    &|at, answer| {
+                        counted.add(at, &answer);
+                        let Some(part) = parts.get(at) else { return true };
+                        // A second answer leaves its files to vacuum, or removes them here.
+                        if !known.lock().unwrap_or_else(PoisonError::into_inner).insert(at) {
+                            self.drop_answer(answer, &part.work.folder);
+                            return true;
+                        }
+
+                        let tried = self.settle_answer(round, part, answer);
+                        if self.halts_after(round, &tried.result) {
+                            halt.store(true, Ordering::Relaxed);
+                        }
+                        sender.send(tried).is_ok() && !halt.load(Ordering::Relaxed)
+                    },
+                    &|note| self.observer.event(Event::Note(note)),
+                )
             });
+
             let left = self.collect(round, &receiver, published, done);
             halt.store(true, Ordering::Relaxed);
             let carried = carried.join();
+
             let left = left?;
             match carried {
                 Ok(Ok(_)) => Ok(left),
@@ -95,6 +99,29 @@ impl PublishStage<'_> {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         })
+    }
+
+    /// The parts of a round whose queries are run. The results of the others are sent at once.
+    fn parts_to_carry(&self, round: &Round<'_>, sender: &Sender<TriedPart>) -> Vec<CarriedPart> {
+        let mut carried = Vec::new();
+        for place in round.places.iter().copied() {
+            let Some(part) = round.compared.parts.get(place) else { continue };
+            match self.without_rows(round.compared, part) {
+                Some(result) => {
+                    let result = result.unwrap_or_else(PartResult::Failed);
+                    drop(sender.send(TriedPart { place, result, checks: Vec::new() }));
+                }
+                None => carried.push(CarriedPart { place, work: round.compared.work(part, round.column_ids) }),
+            }
+        }
+        carried
+    }
+
+    /// Settles the part of an answer, or takes its failure.
+    fn settle_answer(&self, round: &Round<'_>, part: &CarriedPart, answer: Answer) -> TriedPart {
+        let mut checks = Vec::new();
+        let result = self.settle(round, &part.work, answer, &mut checks).unwrap_or_else(PartResult::Failed);
+        TriedPart { place: part.place, result, checks }
     }
 
     /// Settles the part of an answer.
@@ -111,10 +138,12 @@ impl PublishStage<'_> {
             Ok(_) => return Err(RunError::OtherAnswer { executor: answer.executor }),
             Err(failure) => return Err(failure.into()),
         };
+
         round.checker.merge(part.failing.clone());
         let written = part.take_over(self.store, &work.folder)?;
         *found = written.checks;
         let Some(draft) = written.draft else { return Ok(PartResult::Refused) };
+
         let request = work.request(self.context(compared.export), &compared.session, &[]);
         Ok(PartResult::Published(Box::new(draft.settle(&request)?)))
     }

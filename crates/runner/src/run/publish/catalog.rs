@@ -28,8 +28,12 @@ pub(crate) struct ExportInCatalog<'a> {
     asked: Option<Result<Asked<'a>, CatalogFailure>>,
 }
 
-/// An open catalog, and the metadata that it has of the table.
-type Asked<'a> = (CatalogClient<'a>, Option<Value>);
+/// An open catalog, and what it has of the table.
+struct Asked<'a> {
+    client: CatalogClient<'a>,
+    /// The metadata of the table; `None` if the catalog has no such table.
+    theirs: Option<Value>,
+}
 
 impl<'a> ExportInCatalog<'a> {
     /// The export, if the job has a catalog and it is a table there.
@@ -46,7 +50,7 @@ impl<'a> ExportInCatalog<'a> {
     /// The snapshots that readers of the catalog may be at, as tags and branches there name them.
     pub(crate) fn pinned(&mut self) -> Result<Pinned, RunError> {
         Ok(match self.ask()? {
-            Ok((_, theirs)) => Pinned::by_catalog(theirs.as_ref()),
+            Ok(asked) => Pinned::by_catalog(asked.theirs.as_ref()),
             Err(_) => Pinned::All,
         })
     }
@@ -63,7 +67,7 @@ impl<'a> ExportInCatalog<'a> {
         self.ask()?;
         let Some(asked) = self.asked.take() else { return Ok(()) };
 
-        let (client, theirs) = asked.map_err(failed)?;
+        let Asked { client, theirs } = asked.map_err(failed)?;
         self.stage.within_limit(client.bring_up(&table, theirs))?.map_err(failed)?;
         published.cataloged = Some(table.noted(name.clone()));
         Ok(published.save(blobs)?)
@@ -78,7 +82,7 @@ impl<'a> ExportInCatalog<'a> {
                 stage.within_limit(async {
                     let client = CatalogClient::open(stage.project, catalog, &export.name).await?;
                     let theirs = client.load().await?;
-                    Ok((client, theirs))
+                    Ok(Asked { client, theirs })
                 })?
             }
         };
@@ -92,10 +96,11 @@ impl PublishStage<'_> {
         &self,
         work: impl Future<Output = Result<T, CatalogFailure>>,
     ) -> Result<Result<T, CatalogFailure>, RunError> {
-        let late = || CatalogFailure::NoAnswer { reason: format!("it did not answer within {} s", LONGEST.as_secs()) };
         self.runtime.block_on(async {
             tokio::select! {
-                done = timeout(LONGEST, work) => Ok(done.unwrap_or_else(|_| Err(late()))),
+                done = timeout(LONGEST, work) => Ok(done.unwrap_or_else(|_| {
+                    Err(CatalogFailure::NoAnswer { reason: format!("it did not answer within {} s", LONGEST.as_secs()) })
+                })),
                 stopped = self.options.stop.wait() => Err(stopped),
             }
         })

@@ -43,6 +43,7 @@ impl<'a> CatalogClient<'a> {
         let agent = concat!("tidetable/", env!("CARGO_PKG_VERSION"));
         let client = Client::builder().connect_timeout(CONNECT).timeout(ANSWER).user_agent(agent).build();
         let client = client.map_err(|error| CatalogFailure::NoAnswer { reason: reason_of(error) })?;
+
         let mut open = Self { catalog, export, client, token, base: format!("{}/v1", catalog.uri) };
 
         let mut path = "config".to_owned();
@@ -52,6 +53,7 @@ impl<'a> CatalogClient<'a> {
             path = format!("config?{}", url.query().unwrap_or_default());
         }
         let config = open.ask(Method::GET, &path, None).await?;
+
         let prefix = [&config["overrides"], &config["defaults"]].into_iter().find_map(|of| of["prefix"].as_str());
         if let Some(prefix) = prefix.filter(|prefix| !prefix.is_empty()) {
             open.base = format!("{}/{}", open.base, prefix.trim_matches('/'));
@@ -93,6 +95,7 @@ impl<'a> CatalogClient<'a> {
                 Err(error) => return Err(error),
             }
         }
+
         match table.request(theirs.as_ref())? {
             None => Ok(()),
             Some(_) => Err(failure),
@@ -128,6 +131,7 @@ impl<'a> CatalogClient<'a> {
                     continue;
                 }
             }
+
             let body = json!({ "namespace": levels, "properties": {} });
             match self.ask(Method::POST, "namespaces", Some(body)).await {
                 // Another job has created it.
@@ -141,8 +145,10 @@ impl<'a> CatalogClient<'a> {
     /// The metadata in an answer about the table.
     fn metadata_of(&self, mut answer: Value) -> Result<Value, CatalogFailure> {
         let metadata = answer["metadata"].take();
-        let request = || format!("{}/{}", self.base, self.table_path());
-        if metadata.is_object() { Ok(metadata) } else { Err(CatalogFailure::NoCatalog { request: request() }) }
+        match metadata.is_object() {
+            true => Ok(metadata),
+            false => Err(CatalogFailure::NoCatalog { request: format!("{}/{}", self.base, self.table_path()) }),
+        }
     }
 
     fn table_path(&self) -> String {

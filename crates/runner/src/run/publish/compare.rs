@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tidetable_blobs::Stat;
 use tidetable_export::{ExportError, adopt, appended_unlisted, found_instead};
 use tidetable_job::{Export, ExportMode, Per, Period};
-use tidetable_sql::{Session, SessionOptions};
+use tidetable_sql::{Session, SessionOptions, SqlError};
 use tidetable_store::Snapshot;
 use tidetable_store::leave_out;
-use tidetable_store::published::{FileState, Part as ListedPart, Published};
+use tidetable_store::published::{FileState, Part as ListedPart, PartFile, Published};
 
 use crate::checks::presence::{holds_records, surely_holds};
 use crate::fault::error::RunError;
@@ -24,7 +24,7 @@ pub(crate) struct ComparedExport<'a> {
     pub(crate) session: Session,
     /// The tables it reads.
     pub(crate) tables: Vec<String>,
-    /// Their versions.
+    /// Versions of the tables, as they are read.
     pub(crate) snapshots: Vec<Snapshot>,
     pub(crate) published: Published,
     /// Fingerprint of the query and its settings.
@@ -65,10 +65,25 @@ impl ComparedExport<'_> {
 struct FileAudit {
     /// Labels of parts with a damaged file; they are published again.
     damaged: HashSet<String>,
-    /// Notes.
+    /// Notes for the user, as on files that stay although they are damaged.
     notes: Vec<String>,
     /// Whether the list must be written.
     is_other: bool,
+}
+
+/// The files of a part, compared with its list.
+#[derive(Default)]
+struct PartAudit {
+    /// The files, with the stamps that they have now.
+    files: Vec<PartFile>,
+    /// How many of them exist.
+    there: usize,
+    /// The last damaged one.
+    damaged: Option<String>,
+    /// The last missing one.
+    missing: Option<String>,
+    /// The part with rows that a run appended before it was interrupted.
+    appended: Option<ListedPart>,
 }
 
 impl<'a> PublishStage<'a> {
@@ -84,14 +99,17 @@ impl<'a> PublishStage<'a> {
         let session = Session::open(self.store, &SessionOptions::default()).map_err(query_error)?;
         let snapshots: Vec<Snapshot> =
             tables.iter().map(|table| self.store.snapshot(table)).collect::<Result<_, _>>()?;
+
         let blobs = self.store.blobs().as_ref();
         let (others, mut stats) = self.looked_up(export, &published)?;
         let inputs = ExportInputs { export, zone: self.job.timezone, snapshots: &snapshots, now: self.options.now };
         let query = inputs.fingerprint();
+
         if published.job.is_empty() {
             self.found_without_list(export, &inputs.periods(&published), &query, &mut published)?;
             stats = blobs.stat_all(&paths(&published))?;
         }
+
         let before = published.clone();
         let audit = self.audit(&inputs, &mut published, stats)?;
         if audit.is_other && !self.options.plan_only {
@@ -102,32 +120,11 @@ impl<'a> PublishStage<'a> {
             list.save(blobs)?;
             published.tag = list.tag;
         }
+
         let PartDecision { mut parts, others: unchanged, mut gone } = inputs.parts(&published, &query, wanted);
-        for part in &mut parts {
-            if part.period.per == Per::Query || part.sealed || part.lost.is_some() {
-                continue;
-            }
-            let bounds = part.period.bounds(self.job.timezone);
-            if snapshots.iter().any(|snapshot| surely_holds(snapshot, &bounds)) {
-                continue;
-            }
-            part.is_empty = match self.runtime.block_on(holds_records(&session, tables, bounds)) {
-                Ok(holds) => !holds,
-                // Publishing the part alone fails, and names the file.
-                Err(error) if damage_in(&error).is_some() => false,
-                Err(error) => return Err(query_error(error)),
-            };
-        }
-        for part in &parts {
-            match others.get(&part.folder) {
-                Some(owner) if owner.job != self.job.name => return Err(owned(export, &part.folder, &owner.job)),
-                Some(owner) => {
-                    let (export, folder) = (export.name.clone(), part.folder.clone());
-                    return Err(RunError::ExportFormer { export, folder, former: owner.export.clone() });
-                }
-                None => {}
-            }
-        }
+        self.find_empty(&session, tables, &snapshots, &mut parts).map_err(query_error)?;
+        self.refuse_taken(export, &parts, &others)?;
+
         let empty: Vec<StalePart> = parts.extract_if(.., |part| part.is_empty && part.previous.is_none()).collect();
         gone.extend(empty.iter().map(|part| part.label.clone()));
         for part in &mut parts {
@@ -137,15 +134,15 @@ impl<'a> PublishStage<'a> {
                 "its file is not as published".clone_into(&mut part.reason);
             }
         }
+
         let mut notes = audit.notes;
-        let former = snapshots.iter().filter(|snapshot| self.is_undeclared(snapshot));
-        notes.extend(former.map(|snapshot| {
+        for snapshot in snapshots.iter().filter(|snapshot| self.is_undeclared(snapshot)) {
             let (job, table) = (&self.job.name, snapshot.table().name());
-            format!(
+            notes.push(format!(
                 "warning: {} reads {table}, which job {job} made and no longer declares: no run adds to it",
                 export.name
-            )
-        }));
+            ));
+        }
         let tables = tables.to_vec();
         Ok(ComparedExport {
             export,
@@ -160,6 +157,48 @@ impl<'a> PublishStage<'a> {
             notes,
             unchanged,
         })
+    }
+
+    /// Finds the parts for which the tables hold no records.
+    fn find_empty(
+        &self,
+        session: &Session,
+        tables: &[String],
+        snapshots: &[Snapshot],
+        parts: &mut [StalePart],
+    ) -> Result<(), SqlError> {
+        for part in parts {
+            if part.period.per == Per::Query || part.sealed || part.lost.is_some() {
+                continue;
+            }
+            let bounds = part.period.bounds(self.job.timezone);
+            if snapshots.iter().any(|snapshot| surely_holds(snapshot, &bounds)) {
+                continue;
+            }
+
+            part.is_empty = match self.runtime.block_on(holds_records(session, tables, bounds)) {
+                Ok(holds) => !holds,
+                // Publishing the part alone fails, and names the file.
+                Err(error) if damage_in(&error).is_some() => false,
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(())
+    }
+
+    /// Refuses to publish a part into a directory that another export has.
+    fn refuse_taken(&self, export: &Export, parts: &[StalePart], others: &Others) -> Result<(), RunError> {
+        for part in parts {
+            match others.get(&part.folder) {
+                Some(owner) if owner.job != self.job.name => return Err(owned(export, &part.folder, &owner.job)),
+                Some(owner) => {
+                    let (export, folder) = (export.name.clone(), part.folder.clone());
+                    return Err(RunError::ExportFormer { export, folder, former: owner.export.clone() });
+                }
+                None => {}
+            }
+        }
+        Ok(())
     }
 
     /// What other jobs publish, and the metadata of the listed files, looked up at the same time: in a bucket each is a
@@ -184,12 +223,14 @@ impl<'a> PublishStage<'a> {
         if self.options.rebuild {
             return Ok(());
         }
+
         for SourcePeriod { period, sources } in made {
             let (folder, label) = (export.name_template.render_at(period.start), period.label());
             let Some(found) = adopt(self.store, &export.name, &folder, &label, export.format)? else { continue };
             if !self.options.adopt {
                 return Err(RunError::ListMissing { export: export.name.clone(), folder });
             }
+
             self.job.name.clone_into(&mut published.job);
             published.columns = found.columns;
             let part = ListedPart {
@@ -201,6 +242,7 @@ impl<'a> PublishStage<'a> {
             };
             published.parts.insert(label, part);
         }
+
         if !published.parts.is_empty() && !self.options.plan_only {
             published.save(self.store.blobs().as_ref())?;
         }
@@ -217,67 +259,50 @@ impl<'a> PublishStage<'a> {
         stats: Vec<Option<Stat>>,
     ) -> Result<FileAudit, RunError> {
         let export = inputs.export;
-        let blobs = self.store.blobs().as_ref();
         let mut audit = FileAudit::default();
         let (mut gone, mut touched) = (Vec::new(), Vec::new());
         let mut stats = stats.into_iter();
+
         for (label, part) in &published.parts {
-            let mut files = part.files();
-            let (mut there, mut damaged, mut missing, mut appended) = (0, None, None, None);
-            for ((path, _), file) in part.files_at().into_iter().zip(&mut files) {
-                let state = file.state_by(blobs, &path, stats.next().flatten())?;
-                there += usize::from(state != FileState::Missing);
-                match state {
-                    FileState::SameBytes(stamp) => {
-                        // A list of an earlier build without stamps is not rewritten just to add them.
-                        audit.is_other |= file.stamp.is_some();
-                        file.stamp = stamp;
-                    }
-                    FileState::Changed => damaged = Some(path),
-                    // With several files each has a unique name: a different file under it was not published.
-                    FileState::Another if !part.more.is_empty() || !export.accumulates() => {
-                        damaged = Some(path);
-                    }
-                    FileState::Another => match appended_unlisted(self.store, &export.name, label, part)? {
-                        Some(found) => appended = Some(found),
-                        None => damaged = Some(path),
-                    },
-                    FileState::Missing => missing = Some(path),
-                    FileState::AsPublished => {}
-                }
-            }
-            if let Some(found) = appended {
+            let found = self.audit_part(export, label, part, &mut stats, &mut audit.is_other)?;
+            if let Some(appended) = found.appended {
                 audit.is_other = true;
-                touched.push((label.clone(), found));
+                touched.push((label.clone(), appended));
                 continue;
             }
-            if there == files.len() && damaged.is_none() {
-                if files != part.files() {
-                    touched.push((label.clone(), part.clone().with_files(&files)));
+            if found.there == found.files.len() && found.damaged.is_none() {
+                if found.files != part.files() {
+                    touched.push((label.clone(), part.clone().with_files(&found.files)));
                 }
                 continue;
             }
-            match damaged.clone() {
-                Some(path) if export.accumulates() => return Err(ExportError::Damaged { path }.into()),
+            match &found.damaged {
+                Some(path) if export.accumulates() => {
+                    return Err(ExportError::Damaged { path: path.clone() }.into());
+                }
                 // What is left may contain rows of earlier runs.
-                None if there > 0 && export.mode != ExportMode::Replace => {
+                None if found.there > 0 && export.mode != ExportMode::Replace => {
                     return Err(ExportError::Partial { folder: part.folder.clone() }.into());
                 }
                 _ => {}
             }
-            let sealed = || Period::of_label(export.per, label).is_some_and(|period| inputs.is_sealed(&period));
-            let stays = !self.options.force && sealed();
-            let missing = || missing.unwrap_or_else(|| part.folder.clone());
-            match damaged {
+
+            let stays = !self.options.force
+                && Period::of_label(export.per, label).is_some_and(|period| inputs.is_sealed(&period));
+            match found.damaged {
                 Some(path) if stays => audit.notes.push(not_made_again(&path, "damaged")),
                 Some(_) => {
                     audit.damaged.insert(label.clone());
                     gone.push((label.clone(), None));
                 }
-                None if stays => audit.notes.push(not_made_again(&missing(), "missing")),
+                None if stays => {
+                    let path = found.missing.unwrap_or_else(|| part.folder.clone());
+                    audit.notes.push(not_made_again(&path, "missing"));
+                }
                 None => gone.push((label.clone(), found_instead(self.store, &export.name, label, part)?)),
             }
         }
+
         audit.is_other |= gone.iter().any(|(_, instead)| instead.is_some());
         published.parts.extend(touched);
         for (label, instead) in gone {
@@ -287,6 +312,41 @@ impl<'a> PublishStage<'a> {
             }
         }
         Ok(audit)
+    }
+    /// Compares the files of the part `label` with the list. `stats` gives their metadata next. Sets `is_other` if a file has
+    /// another stamp than the list says.
+    fn audit_part(
+        &self,
+        export: &Export,
+        label: &str,
+        part: &ListedPart,
+        stats: &mut impl Iterator<Item = Option<Stat>>,
+        is_other: &mut bool,
+    ) -> Result<PartAudit, RunError> {
+        let blobs = self.store.blobs().as_ref();
+        let mut found = PartAudit { files: part.files(), ..PartAudit::default() };
+        for ((path, _), file) in part.files_at().into_iter().zip(&mut found.files) {
+            let state = file.state_by(blobs, &path, stats.next().flatten())?;
+            found.there += usize::from(state != FileState::Missing);
+
+            match state {
+                FileState::SameBytes(stamp) => {
+                    // A list of an earlier build without stamps is not rewritten just to add them.
+                    *is_other |= file.stamp.is_some();
+                    file.stamp = stamp;
+                }
+                FileState::Changed => found.damaged = Some(path),
+                // With several files each has a unique name: a different file under it was not published.
+                FileState::Another if !part.more.is_empty() || !export.accumulates() => found.damaged = Some(path),
+                FileState::Another => match appended_unlisted(self.store, &export.name, label, part)? {
+                    Some(appended) => found.appended = Some(appended),
+                    None => found.damaged = Some(path),
+                },
+                FileState::Missing => found.missing = Some(path),
+                FileState::AsPublished => {}
+            }
+        }
+        Ok(found)
     }
 
     /// Whether a table was made by this job, which no longer declares it.
@@ -307,10 +367,12 @@ impl<'a> PublishStage<'a> {
         if let Some(others) = self.others.get() {
             return Ok(Arc::clone(others));
         }
+
         // A damaged list of another export does not stop publishing.
-        let is_other = |name: &str| self.job.export(name).is_none();
-        let (lists, damaged) = Published::readable_of(self.store.blobs().as_ref(), is_other)?;
+        let lists = Published::readable_of(self.store.blobs().as_ref(), |name| self.job.export(name).is_none());
+        let (lists, damaged) = lists?;
         damaged.iter().for_each(leave_out);
+
         let mut folders = Others::new();
         for list in lists {
             let owner = ExportOwner { job: list.job, export: list.name };

@@ -1,6 +1,7 @@
 //! Decides which parts of an export to publish, and why. Pure functions.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 
 use arrow::datatypes::Schema;
 use chrono_tz::Tz;
@@ -28,7 +29,7 @@ pub(crate) struct SourcePeriod {
 
 /// The decision on the parts of an export.
 pub(crate) struct PartDecision {
-    /// Those to publish.
+    /// The parts to publish, with why.
     pub(crate) parts: Vec<StalePart>,
     /// Number of other parts.
     pub(crate) others: usize,
@@ -54,32 +55,42 @@ impl ExportInputs<'_> {
         let mut made = self.periods(published);
         let there: HashSet<String> = made.iter().map(|made| made.period.label()).collect();
         let gone = wanted.failed.keys().filter(|label| !there.contains(*label)).cloned().collect();
+
         made.retain(|made| wanted.is_in_range(&made.period, zone));
         let labelled: Vec<(String, BTreeMap<String, u64>)> =
             made.iter().map(|made| (made.period.label(), made.sources.clone())).collect();
-        let stale: BTreeMap<String, Reason> =
-            stale(published, &labelled, query).into_iter().map(|stale| (stale.label, stale.reason)).collect();
+        let stale = stale(published, &labelled, query).into_iter().map(|stale| (stale.label, stale.reason));
+        let stale: BTreeMap<String, Reason> = stale.collect();
+
         let total = made.len();
-        let parts = made.into_iter().filter_map(|SourcePeriod { period, sources }| {
+        let mut parts = Vec::new();
+        for SourcePeriod { period, sources } in made {
             let label = period.label();
-            let reason = match stale.get(&label) {
-                Some(reason) => why(reason),
-                None if wanted.force => "forced".to_owned(),
+            let reason = match (stale.get(&label), wanted.failed.get(&label)) {
+                (Some(reason), _) => why(reason),
+                (None, _) if wanted.force => "forced".to_owned(),
                 // The published part is older than the failed attempt, so it may be wrong.
-                None => match wanted.failed.get(&label)? {
-                    PartState::Checks => "its checks failed".to_owned(),
-                    _ => "it failed before".to_owned(),
-                },
+                (None, Some(PartState::Checks)) => "its checks failed".to_owned(),
+                (None, Some(_)) => "it failed before".to_owned(),
+                (None, None) => continue,
             };
             let previous = published.parts.get(&label).cloned();
-            let folder = export.name_template.render_at(period.start);
-            let sealed = previous.is_some() && !wanted.force && self.is_sealed(&period);
-            let takes = wanted.takes(&export.name, &period, zone, previous.is_none());
-            let lost = self.lost_window(&period);
-            let is_empty = false;
-            takes.then_some(StalePart { period, label, folder, reason, sources, previous, sealed, is_empty, lost })
-        });
-        let parts: Vec<StalePart> = parts.collect();
+            if !wanted.takes(&export.name, &period, zone, previous.is_none()) {
+                continue;
+            }
+
+            parts.push(StalePart {
+                folder: export.name_template.render_at(period.start),
+                sealed: previous.is_some() && !wanted.force && self.is_sealed(&period),
+                is_empty: false,
+                lost: self.lost_window(&period),
+                period,
+                label,
+                reason,
+                sources,
+                previous,
+            });
+        }
         PartDecision { others: total - parts.len(), parts, gone }
     }
 
@@ -88,25 +99,26 @@ impl ExportInputs<'_> {
         let (per, zone) = (self.export.per, self.zone);
         let mut periods: BTreeSet<Period> =
             published.parts.keys().filter_map(|label| Period::of_label(per, label)).collect();
-        let mut changed: Vec<(&str, BTreeMap<i32, u64>)> = Vec::new();
+        let mut changed = Vec::new();
         for snapshot in self.snapshots {
             let by_day = changes_by_utc_day(snapshot);
             for day in by_day.keys() {
                 periods.extend(Period::touched(per, zone, utc_day(*day)));
             }
-            changed.push((snapshot.table().name(), by_day));
+            changed.push(TableChanges { table: snapshot.table().name(), by_day });
         }
         if per == Per::Query {
             periods.insert(Period::all());
         }
-        let sources = |period: &Period| {
+
+        let mut made = Vec::with_capacity(periods.len());
+        for period in periods {
             let bounds = period.bounds(zone);
-            let day = |micros: i64| i32::try_from(micros.div_euclid(DAY)).ok();
-            let utc = day(bounds.start).unwrap_or(i32::MIN)..=day(bounds.end - 1).unwrap_or(i32::MAX);
-            let version = |by_day: &BTreeMap<i32, u64>| by_day.range(utc.clone()).map(|(_, version)| *version).max();
-            changed.iter().filter_map(|(table, by_day)| Some(((*table).to_owned(), version(by_day)?))).collect()
-        };
-        periods.into_iter().map(|period| SourcePeriod { sources: sources(&period), period }).collect()
+            let sources =
+                changed.iter().filter_map(|changes| Some((changes.table.to_owned(), changes.last_in(&bounds)?)));
+            made.push(SourcePeriod { sources: sources.collect(), period });
+        }
+        made
     }
 
     /// A window of its tables that overlaps `period` and lost cells.
@@ -161,6 +173,26 @@ impl ExportInputs<'_> {
         format!("{:032x}", xxh3_128(settings.join("\0").as_bytes()))
     }
 }
+/// The versions that changed a table.
+struct TableChanges<'a> {
+    table: &'a str,
+    /// For each UTC day since the epoch, the last version that changed it.
+    by_day: BTreeMap<i32, u64>,
+}
+
+impl TableChanges<'_> {
+    /// The last version that changed a UTC day that overlaps `bounds`, microseconds since the epoch; `None` if none did.
+    fn last_in(&self, bounds: &Range<i64>) -> Option<u64> {
+        let first = day_of(bounds.start).unwrap_or(i32::MIN);
+        let last = day_of(bounds.end - 1).unwrap_or(i32::MAX);
+        self.by_day.range(first..=last).map(|(_, version)| *version).max()
+    }
+}
+
+/// The UTC day of a time in microseconds, both since the epoch; `None` if no day has that number.
+fn day_of(micros: i64) -> Option<i32> {
+    i32::try_from(micros.div_euclid(DAY)).ok()
+}
 
 /// The time before which cells of a table may have expired at `now`, both in microseconds since the epoch: published periods that
 /// begin before it stay as they are. `None` if no cell expires by its age.
@@ -188,20 +220,25 @@ pub fn tables_read(export: &Export, references: Vec<(String, String)>) -> Result
         let export = export.name.clone();
         RunError::NotByPeriod { export, found }
     };
-    let may_read = |schema: &str| match export.per {
-        Per::Query => matches!(schema, "records" | "rows" | "cells"),
-        _ => schema == "records",
-    };
-    if let Some((schema, table)) = references.iter().find(|(schema, _)| !may_read(schema)) {
+    if let Some((schema, table)) = references.iter().find(|(schema, _)| !may_read(export.per, schema)) {
         return Err(wrong(format!("its query reads {schema}.{table}")));
     }
     if references.is_empty() {
         return Err(wrong("its query reads no table".to_owned()));
     }
+
     let mut tables: Vec<String> = references.into_iter().map(|(_, table)| table).collect();
     tables.sort_unstable();
     tables.dedup();
     Ok(tables)
+}
+
+/// Whether the query of an export may read tables of `schema`.
+fn may_read(per: Per, schema: &str) -> bool {
+    match per {
+        Per::Query => matches!(schema, "records" | "rows" | "cells"),
+        _ => schema == "records",
+    }
 }
 
 /// Checks that the query of an export, which returns rows of `schema`, has its key columns, and no column that the log of its
@@ -234,6 +271,7 @@ pub fn type_notes(export: &Export, schema: &Schema) -> Vec<String> {
     changes.iter().map(|(name, kind, file)| format!("{name}, {kind} in the query, is {file} in the files")).collect()
 }
 
+/// The reason of a stale part in words.
 fn why(reason: &Reason) -> String {
     match reason {
         Reason::Missing => "missing".to_owned(),
@@ -242,6 +280,7 @@ fn why(reason: &Reason) -> String {
     }
 }
 
+/// The last version that changed each UTC day of a table, by days since the epoch.
 fn changes_by_utc_day(snapshot: &Snapshot) -> BTreeMap<i32, u64> {
     let mut changed = BTreeMap::new();
     for (day, version) in snapshot.version().windows.iter().flat_map(|window| &window.days) {

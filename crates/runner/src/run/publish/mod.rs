@@ -30,7 +30,7 @@ use crate::fault::transient::is_transient;
 use crate::observe::{Event, Unit};
 use crate::run::damage::{damage_in, explained};
 use crate::run::parts::{LostWindow, StalePart};
-use crate::run::retry::Retry;
+use crate::run::retry::{FailedAttempt, Retry};
 use crate::units::publish::PartContext;
 use catalog::ExportInCatalog;
 
@@ -66,6 +66,23 @@ pub(crate) struct Round<'a> {
     more: bool,
 }
 
+/// A part that was tried, and what its checks found.
+pub(crate) struct TriedPart {
+    /// Index of the part.
+    place: usize,
+    result: PartResult,
+    checks: Vec<CheckRecord>,
+}
+
+/// What all rounds of an export are made with.
+#[derive(Clone, Copy)]
+struct ExportRounds<'a> {
+    compared: &'a ComparedExport<'a>,
+    checker: &'a Checker<'a>,
+    /// The ids of columns that files get, if they have ids.
+    column_ids: Option<&'a ColumnIds>,
+}
+
 /// What remains after a round.
 #[derive(Default)]
 struct RoundResult {
@@ -83,9 +100,9 @@ impl PublishStage<'_> {
         compared: &ComparedExport<'_>,
         checker: &Checker<'_>,
         retry: &mut Retry<'_>,
-        (done, attempts): (&mut PublishDone, &mut Vec<AttemptRecord>),
+        done: &mut PublishDone,
+        attempts: &mut Vec<AttemptRecord>,
     ) -> Result<(), RunError> {
-        let ComparedExport { parts, empty, .. } = compared;
         let log = match self.open_log(compared) {
             // What would be replaced could not be taken out of the log, and its readers would count both.
             Err(error) if is_of_log(&error) => {
@@ -94,69 +111,111 @@ impl PublishStage<'_> {
             }
             log => log?,
         };
-        let mut published = compared.published.clone();
         let mut catalog = ExportInCatalog::of(self, compared.export);
-        if catalog.is_none() {
-            published.cataloged = None;
-        }
-        let column_ids = log.as_ref().and_then(OpenLog::column_ids);
-        if let Some(log) = &log {
-            published.column_ids = log.column_ids().cloned();
-        }
-        let known: Vec<_> = empty.iter().map(|part| as_empty(compared, part)).collect();
-        record(self.store, &mut published, &self.job.name, &known)?;
-        if published.job.is_empty() && !parts.is_empty() {
-            // Before the first part: files without a list are a list that was lost, which no run goes over by itself.
-            self.job.name.clone_into(&mut published.job);
-            published.save(self.store.blobs().as_ref())?;
-        }
-        let mut places: Vec<usize> = (0..parts.len()).collect();
-        loop {
-            let name = format!("publish {}", compared.export.name);
-            self.observer.event(Event::Stage { name, unit: Unit::Parts, total: places.len() as u64 });
-            let passes = self.passes(compared, checker, &places);
-            let round = Round { compared, checker, places: &places, passes, column_ids, more: retry.has_more() };
-            let left = self.round(&round, &mut published, done)?;
-            self.note_passes(compared, &round.passes);
-            sweep(self.store, &left.obsolete)?;
-            sweep_retired(self.store, &mut published, (self.options.clock)())?;
-            self.options.stop.check()?;
-            places = left.again.keys().copied().collect();
-            if places.is_empty() {
-                break;
-            }
-            let named = |(place, error): (usize, String)| Some((parts.get(place)?.folder.clone(), error));
-            retry.wait(left.again.into_iter().filter_map(named).collect(), attempts)?;
-        }
+        let mut published = self.begin_list(compared, log.as_ref(), catalog.is_some())?;
+
+        let rounds = ExportRounds { compared, checker, column_ids: log.as_ref().and_then(OpenLog::column_ids) };
+        self.rounds(rounds, &mut published, retry, done, attempts)?;
+
         if let Some(log) = &log
             && (!published.parts.is_empty() || !compared.published.parts.is_empty())
         {
             let pinned = catalog.as_mut().map_or_else(|| Ok(Pinned::default()), ExportInCatalog::pinned)?;
-            let (now, clock) = (self.options.now, (self.options.clock)());
-            let times = LogTimes { now, clock, retention: compared.export.snapshot_retention };
-            match log.write(&mut published, times, &pinned) {
+            if let Err(error) = self.write_log(compared.export, log, &mut published, &pinned) {
                 // Only the log is missing; the next run brings it up to its list.
-                Err(error @ ExportError::Store(StoreError::Blob(BlobError::NotADirectory { .. })))
-                    if !retry.has_more() =>
-                {
+                if is_in_the_way(&error) && !retry.has_more() {
                     self.log_failed(compared.export, &error, done);
                     return Ok(());
                 }
-                written => drop(written?),
+                return Err(error.into());
             }
         }
-        match catalog.filter(|catalog| catalog.is_owed(&published)).map(|mut catalog| catalog.bring_up(&mut published))
-        {
-            Some(Err(RunError::Catalog { table, source })) if !(retry.has_more() && source.is_transient()) => {
+
+        let Some(mut catalog) = catalog.filter(|catalog| catalog.is_owed(&published)) else { return Ok(()) };
+        match catalog.bring_up(&mut published) {
+            Err(RunError::Catalog { table, source }) if !(retry.has_more() && source.is_transient()) => {
                 let undone = format!("commit {table}");
                 let error = source.to_string();
                 self.observer.event(Event::Note(format!("warning: {undone} was left undone: {error}")));
                 done.catalog = Some(DamageRecord { undone, error });
                 Ok(())
             }
-            Some(committed) => committed,
-            None => Ok(()),
+            committed => committed,
         }
+    }
+
+    /// The list of an export with what is known before its first part is tried.
+    fn begin_list(
+        &self,
+        compared: &ComparedExport<'_>,
+        log: Option<&OpenLog<'_>>,
+        has_catalog: bool,
+    ) -> Result<Published, RunError> {
+        let mut published = compared.published.clone();
+        if !has_catalog {
+            published.cataloged = None;
+        }
+        if let Some(log) = log {
+            published.column_ids = log.column_ids().cloned();
+        }
+        let known: Vec<_> = compared.empty.iter().map(|part| as_empty(compared, part)).collect();
+        record(self.store, &mut published, &self.job.name, &known)?;
+
+        if published.job.is_empty() && !compared.parts.is_empty() {
+            // Before the first part: files without a list are a list that was lost, which no run goes over by itself.
+            self.job.name.clone_into(&mut published.job);
+            published.save(self.store.blobs().as_ref())?;
+        }
+        Ok(published)
+    }
+
+    /// Tries the parts of an export, and those that failed by a transient error again, as often as `retry` allows.
+    fn rounds(
+        &self,
+        rounds: ExportRounds<'_>,
+        published: &mut Published,
+        retry: &mut Retry<'_>,
+        done: &mut PublishDone,
+        attempts: &mut Vec<AttemptRecord>,
+    ) -> Result<(), RunError> {
+        let ExportRounds { compared, checker, column_ids } = rounds;
+        let mut places: Vec<usize> = (0..compared.parts.len()).collect();
+        loop {
+            let name = format!("publish {}", compared.export.name);
+            self.observer.event(Event::Stage { name, unit: Unit::Parts, total: places.len() as u64 });
+
+            let passes = self.passes(compared, checker, &places);
+            let round = Round { compared, checker, places: &places, passes, column_ids, more: retry.has_more() };
+            let left = self.round(&round, published, done)?;
+            self.note_passes(compared, &round.passes);
+
+            sweep(self.store, &left.obsolete)?;
+            sweep_retired(self.store, published, (self.options.clock)())?;
+            self.options.stop.check()?;
+
+            places = left.again.keys().copied().collect();
+            if places.is_empty() {
+                return Ok(());
+            }
+            let failed = left.again.into_iter().filter_map(|(place, error)| {
+                let name = compared.parts.get(place)?.folder.clone();
+                Some(FailedAttempt { name, error })
+            });
+            retry.wait(failed.collect(), attempts)?;
+        }
+    }
+
+    /// Brings the log of the table of an export up to its list.
+    fn write_log(
+        &self,
+        export: &Export,
+        log: &OpenLog<'_>,
+        published: &mut Published,
+        pinned: &Pinned,
+    ) -> Result<(), ExportError> {
+        let (now, clock) = (self.options.now, (self.options.clock)());
+        let times = LogTimes { now, clock, retention: export.snapshot_retention };
+        log.write(published, times, pinned).map(drop)
     }
 
     /// The log of the table of an export, if it has one that may have to be written: parts are published, or an earlier run stopped
@@ -175,7 +234,7 @@ impl PublishStage<'_> {
         done.log = Some(record);
     }
 
-    /// Tries parts concurrently.
+    /// Tries the parts of a round, several at the same time.
     fn round(
         &self,
         round: &Round<'_>,
@@ -185,43 +244,50 @@ impl PublishStage<'_> {
         if let Some(carrier) = &self.options.carrier {
             return self.carry(carrier.as_ref(), round, published, done);
         }
+
         let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
             for _ in 0..self.options.jobs.clamp(1, round.places.len().max(1)) {
                 let (sender, next, halt) = (sender.clone(), &next, &halt);
-                scope.spawn(move || {
-                    while !halt.load(Ordering::Relaxed) && self.options.stop.asked().is_none() {
-                        let place = round.places.get(next.fetch_add(1, Ordering::Relaxed));
-                        let Some((place, part)) = place.and_then(|at| Some((*at, round.compared.parts.get(*at)?)))
-                        else {
-                            return;
-                        };
-                        let mut found = Vec::new();
-                        let work = self.try_part(round, (place, part), &mut found);
-                        let tried = self.runtime.block_on(work);
-                        let stays = !matches!(tried, PartResult::Published(_)) && !round.tries_again(&tried);
-                        if self.options.fail_fast && stays {
-                            halt.store(true, Ordering::Relaxed);
-                        }
-                        if sender.send((place, tried, found)).is_err() {
-                            return;
-                        }
-                    }
-                });
+                scope.spawn(move || self.try_parts(round, next, halt, &sender));
             }
+
             drop(sender);
+
             let left = self.collect(round, &receiver, published, done);
             halt.store(true, Ordering::Relaxed);
             left
         })
+    }
+    /// Tries one part of a round after the other, until all are taken, the run is asked to stop, or `halt` is set.
+    fn try_parts(&self, round: &Round<'_>, next: &AtomicUsize, halt: &AtomicBool, sender: &mpsc::Sender<TriedPart>) {
+        while !halt.load(Ordering::Relaxed) && self.options.stop.asked().is_none() {
+            let place = round.places.get(next.fetch_add(1, Ordering::Relaxed)).copied();
+            let part = place.and_then(|place| Some((place, round.compared.parts.get(place)?)));
+            let Some((place, part)) = part else { return };
+
+            let mut checks = Vec::new();
+            let result = self.runtime.block_on(self.try_part(round, place, part, &mut checks));
+            if self.halts_after(round, &result) {
+                halt.store(true, Ordering::Relaxed);
+            }
+            if sender.send(TriedPart { place, result, checks }).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Whether no other part is tried after this one, as the option says for a part that failed.
+    fn halts_after(&self, round: &Round<'_>, result: &PartResult) -> bool {
+        self.options.fail_fast && !matches!(result, PartResult::Published(_)) && !round.tries_again(result)
     }
 
     /// Adds parts to the list as they are published, so that a stopped run keeps them.
     fn collect(
         &self,
         round: &Round<'_>,
-        receiver: &mpsc::Receiver<(usize, PartResult, Vec<CheckRecord>)>,
+        receiver: &mpsc::Receiver<TriedPart>,
         published: &mut Published,
         done: &mut PublishDone,
     ) -> Result<RoundResult, RunError> {
@@ -230,25 +296,28 @@ impl PublishStage<'_> {
         while let Ok(first) = receiver.recv() {
             let (mut listed, mut records) = (Vec::new(), Vec::new());
             // Others that are ready are listed in the same write.
-            for (place, tried, found) in std::iter::once(first).chain(receiver.try_iter()) {
+            for TriedPart { place, result, checks } in std::iter::once(first).chain(receiver.try_iter()) {
                 let Some(part) = compared.parts.get(place) else { continue };
-                if let PartResult::Failed(RunError::Interrupted { .. }) = &tried {
+                if let PartResult::Failed(RunError::Interrupted { .. }) = &result {
                     continue;
                 }
-                let record = part_record(compared.export, part, &tried);
-                match &tried {
-                    PartResult::Failed(error) if round.tries_again(&tried) => {
+
+                let record = part_record(compared.export, part, &result);
+                match &result {
+                    PartResult::Failed(error) if round.tries_again(&result) => {
                         left.again.insert(place, error.to_string());
                     }
                     _ => self.observer.event(event_of(&record)),
                 }
-                records.push((part.period.clone(), (record, found)));
-                match tried {
+                records.push((part.period.clone(), (record, checks)));
+
+                match result {
                     PartResult::Published(part) => listed.push(*part),
                     PartResult::Sealed => listed.extend(as_sealed(compared, part)),
                     PartResult::Refused | PartResult::Failed(_) => {}
                 }
             }
+
             retire(self.store, published, &listed, (self.options.clock)());
             record(self.store, published, &self.job.name, &listed)?;
             done.parts.extend(records);
@@ -261,11 +330,13 @@ impl PublishStage<'_> {
     async fn try_part(
         &self,
         round: &Round<'_>,
-        (place, part): (usize, &StalePart),
+        place: usize,
+        part: &StalePart,
         found: &mut Vec<CheckRecord>,
     ) -> PartResult {
         let (compared, member) = (round.compared, round.passes.get(&place));
         let bounds = part.period.bounds(self.job.timezone);
+
         let work = async {
             if let Some(done) = self.without_rows(compared, part) {
                 return done;
@@ -284,6 +355,7 @@ impl PublishStage<'_> {
             done = work => done,
             stopped = self.options.stop.wait() => Err(stopped),
         };
+
         if let Some(PassMember { pass, at }) = member {
             pass.finish(*at);
             if self.options.stop.asked().is_some() {
@@ -353,6 +425,11 @@ impl PublishStage<'_> {
 /// Whether the log of a table cannot be followed because of what it holds, not because of the storage.
 fn is_of_log(error: &ExportError) -> bool {
     matches!(error, ExportError::Log { .. })
+}
+
+/// Whether a file is in the place of the directory of a log.
+fn is_in_the_way(error: &ExportError) -> bool {
+    matches!(error, ExportError::Store(StoreError::Blob(BlobError::NotADirectory { .. })))
 }
 
 impl Round<'_> {

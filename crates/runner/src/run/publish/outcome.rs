@@ -13,9 +13,9 @@ use crate::run::publish::compare::ComparedExport;
 /// The result of trying a part.
 pub(crate) enum PartResult {
     Published(Box<PublishedPart>),
-    /// Its checks failed.
+    /// Its checks forbid to publish it.
     Refused,
-    /// Cells of it have expired.
+    /// It stays as published, as cells of it have expired.
     Sealed,
     Failed(RunError),
 }
@@ -33,15 +33,18 @@ pub(crate) fn part_record(export: &Export, part: &StalePart, tried: &PartResult)
         PartResult::Sealed => PartState::Sealed,
         PartResult::Failed(_) => PartState::Failed,
     };
+
     let listed = match tried {
         PartResult::Published(done) => done.part.as_ref(),
         _ => None,
     };
     let (rows, bytes) = listed.map_or((0, 0), |part| (part.rows, part.bytes));
+
     let error = match tried {
         PartResult::Failed(error) => Some(error.to_string()),
         _ => None,
     };
+
     ExportRecord {
         export: export.name.clone(),
         label: part.label.clone(),

@@ -24,6 +24,15 @@ pub(crate) struct PassMember {
     pub(crate) at: usize,
 }
 
+/// A part whose files others may need, too.
+struct SharingPart<'a> {
+    /// Index of the part.
+    place: usize,
+    part: &'a StalePart,
+    /// Event times of its period, microseconds since the epoch.
+    bounds: Range<i64>,
+}
+
 impl PublishStage<'_> {
     /// The shared scans for the parts at `places`, by place.
     pub(crate) fn passes(
@@ -32,42 +41,49 @@ impl PublishStage<'_> {
         checker: &Checker<'_>,
         places: &[usize],
     ) -> BTreeMap<usize, PassMember> {
-        let may_share = |snapshot: &&Snapshot| may_share(snapshot, compared.export.per);
-        let shares: Vec<&Snapshot> = compared.snapshots.iter().filter(may_share).collect();
+        let per = compared.export.per;
+        let shares: Vec<&Snapshot> = compared.snapshots.iter().filter(|snapshot| may_share(snapshot, per)).collect();
         let mut passes = BTreeMap::new();
         if shares.is_empty() || places.len() < 2 {
             return passes;
         }
-        let parts: Vec<(usize, &StalePart, Range<i64>)> = places
-            .iter()
-            .filter_map(|place| Some((*place, compared.parts.get(*place)?)))
-            .filter(|(_, part)| !part.sealed && part.lost.is_none())
-            .map(|(place, part)| (place, part, part.period.bounds(self.job.timezone)))
-            .collect();
-        let files: Vec<PartSsts> = parts.iter().map(|(_, _, bounds)| files_of(&shares, bounds)).collect();
+
+        let parts = self.sharing_parts(compared, places);
+        let files: Vec<PartSsts> = parts.iter().map(|part| files_of(&shares, &part.bounds)).collect();
         // Half: the last parts of a scan may still be written while the next one reads.
         let memory = self.options.memory / 2;
         for run in sharing(&files) {
             let ends = run.iter().take(2).filter_map(|at| parts.get(*at));
             let asked: Result<Vec<ScanSignatures>, SqlError> =
-                ends.map(|(_, part, bounds)| self.asked(compared, checker, part, bounds)).collect();
+                ends.map(|end| self.asked(compared, checker, end)).collect();
             // An invalid query fails when it is run.
             let Ok([one, other]) = asked.as_deref() else { continue };
             let asked = one.alike(other);
             if asked.is_empty() {
                 continue;
             }
+
             for group in groups(&run, asked.bytes(), memory) {
-                let members: Vec<_> = group.iter().filter_map(|at| parts.get(*at)).collect();
-                let times = members.iter().map(|(_, _, bounds)| bounds.clone()).collect();
+                let members: Vec<&SharingPart<'_>> = group.iter().filter_map(|at| parts.get(*at)).collect();
+                let times = members.iter().map(|member| member.bounds.clone()).collect();
                 let pass = Arc::new(SharedScan::new(&asked, times, memory));
-                let member = |(at, (place, _, _)): (usize, &&(usize, &StalePart, Range<i64>))| {
-                    (*place, PassMember { pass: Arc::clone(&pass), at })
-                };
-                passes.extend(members.iter().enumerate().map(member));
+                for (at, member) in members.iter().enumerate() {
+                    passes.insert(member.place, PassMember { pass: Arc::clone(&pass), at });
+                }
             }
         }
         passes
+    }
+
+    /// The parts at `places` whose queries are run.
+    fn sharing_parts<'c>(&self, compared: &'c ComparedExport<'_>, places: &[usize]) -> Vec<SharingPart<'c>> {
+        let mut parts = Vec::new();
+        for place in places.iter().copied() {
+            let part = compared.parts.get(place).filter(|part| !part.sealed && part.lost.is_none());
+            let Some(part) = part else { continue };
+            parts.push(SharingPart { place, part, bounds: part.period.bounds(self.job.timezone) });
+        }
+        parts
     }
 
     /// The scans of the queries of a part: that of the export, and those of its checks.
@@ -75,9 +91,9 @@ impl PublishStage<'_> {
         &self,
         compared: &ComparedExport<'_>,
         checker: &Checker<'_>,
-        part: &StalePart,
-        bounds: &Range<i64>,
+        sharing: &SharingPart<'_>,
     ) -> Result<ScanSignatures, SqlError> {
+        let SharingPart { part, bounds, .. } = sharing;
         let session = compared.session.restricted(bounds.clone());
         let params = period_params(&part.period, bounds, self.options.now);
         let mut asked = ScanSignatures::default();
@@ -117,6 +133,6 @@ fn may_share(snapshot: &Snapshot, per: Per) -> bool {
 
 /// The files that hold a period of tables.
 fn files_of(snapshots: &[&Snapshot], bounds: &Range<i64>) -> PartSsts {
-    let slices = |snapshot: &&Snapshot| snapshot.scan_ranges(&[KeyRange::all()], bounds);
-    snapshots.iter().flat_map(slices).map(|slice| slice.ssts.join(" ")).collect()
+    let slices = snapshots.iter().flat_map(|snapshot| snapshot.scan_ranges(&[KeyRange::all()], bounds));
+    slices.map(|slice| slice.ssts.join(" ")).collect()
 }

@@ -13,11 +13,13 @@ pub(crate) fn sharing(parts: &[PartSsts]) -> Vec<Vec<usize>> {
         if files.is_empty() {
             continue;
         }
+
         let known = files.iter().find_map(|file| run_of.get(file.as_str()).copied());
         let run = known.unwrap_or_else(|| {
             runs.push(Vec::new());
             runs.len() - 1
         });
+
         if let Some(run) = runs.get_mut(run) {
             run.push(at);
         }
@@ -25,6 +27,7 @@ pub(crate) fn sharing(parts: &[PartSsts]) -> Vec<Vec<usize>> {
             run_of.entry(file).or_insert(run);
         }
     }
+
     runs.retain(|run| run.len() > 1);
     runs
 }
@@ -36,6 +39,7 @@ pub(crate) fn groups(parts: &[usize], bytes: u64, memory: u64) -> Vec<Vec<usize>
     if most < 2 || parts.len() < 2 {
         return Vec::new();
     }
+
     let count = parts.len().div_ceil(most);
     let cut = |group: usize| group * parts.len() / count;
     let groups = (0..count).filter_map(|group| parts.get(cut(group)..cut(group + 1)));

@@ -120,7 +120,7 @@ impl Run<'_> {
                 self.note(record, format!("{}: inputs had rows of other days than planned: {days}", export.name));
             }
         }
-        stage.publish(&compared, checker, retry, (done, &mut record.attempts))?;
+        stage.publish(&compared, checker, retry, done, &mut record.attempts)?;
         Ok(reads)
     }
 
