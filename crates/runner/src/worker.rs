@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tidetable_blobs::Blobs;
 use tidetable_ingest::{Feed, FileFeed, LoadUnit, LoadUnitDone, Prepare, RejectedRow, TableTarget, UnitLoader};
-use tidetable_job::{Job, Project, Table, TableInput};
+use tidetable_job::{Job, Project, Table};
 use tidetable_record::last_holder;
 use tidetable_source::panics::catch;
 use tidetable_sql::{Session, SessionOptions, TableVersions};
@@ -24,7 +24,7 @@ use crate::fault::transient::is_transient;
 use crate::fault::unit_failure::UnitFailure;
 use crate::ids::UlidIds;
 use crate::root::open_root;
-use crate::run::stages::derived::QueryFeed;
+use crate::run::stages::derived::{DerivedQuery, QueryFeed};
 use crate::secrets::source_storage;
 use crate::units::build::build;
 use crate::units::columns::{ColumnDiffFeed, OtherColumns};
@@ -284,16 +284,13 @@ impl Worker {
                 self.load_from(&Stoppable { feed: &feed, stop }, derive, &tables, store, &rejects, &placed)?
             }
             LoadFrom::Query { versions, times } => {
-                let query = tables.iter().find_map(|table| match &table.from {
-                    TableInput::Query { sql, shape } => Some((sql.as_str(), shape)),
-                    TableInput::Source(_) => None,
-                });
+                let query = tables.iter().find_map(|table| DerivedQuery::of(table));
                 let query = query.ok_or_else(|| self.unknown_job(&unit.run))?;
                 let session = self.session(store, versions)?;
                 let times: HashMap<String, Range<i64>> =
                     times.iter().map(|(path, (start, end))| (path.clone(), *start..*end)).collect();
 
-                let feed = QueryFeed::new(&session, query, times, (&self.runtime, stop));
+                let feed = QueryFeed::new(&session, query, times, &self.runtime, stop);
                 self.load_from(&Stoppable { feed: &feed, stop }, None, &tables, store, &rejects, &work.unit)?
             }
         };

@@ -25,7 +25,7 @@ use crate::run::damage::damage_in;
 use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::{ComparedExport, ComparedExports, PublishStage, check_columns, tables_read};
 use crate::run::stages::load::{
-    Planned, PlannedSource, absence, idle_notes, older_rules_note, owed_record, pulls, taken_out,
+    Planned, PlannedSource, TakenOut, absence, idle_notes, older_rules_note, owed_record, pulls, taken_out,
 };
 use crate::run::stages::pulled::{check_pushes, origins};
 use crate::run::stages::unread::{empty_notes, folder_notes, unmatched_notes, unread_notes};
@@ -398,7 +398,7 @@ fn inputs(held: &HeldDays<'_>, stuck: &StuckDays, plan: &InputPlan, options: &Ru
     for (file, _) in &plan.same {
         inputs.push(planned_input(&file.path, InputState::SameContent, 0, Days::default()));
     }
-    for (path, state, days) in taken_out(plan) {
+    for TakenOut { path, state, days } in taken_out(plan) {
         inputs.push(planned_input(path, state, 0, changed_days(days, held, stuck)));
     }
     for old in &plan.vanished {

@@ -65,7 +65,8 @@ impl Run<'_> {
     /// allows. What a failed attempt has committed stays, so `work` starts from the current state.
     pub(crate) fn attempts<T>(
         &self,
-        (stage, name): (Stage, &str),
+        stage: Stage,
+        name: &str,
         record: &mut RunRecord,
         mut work: impl FnMut(&mut RunRecord) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
@@ -84,8 +85,9 @@ impl Run<'_> {
     /// The tables that its exports read and that other jobs make, as far as the run asked for them.
     pub(crate) fn tables_of_others(&self) -> BTreeSet<String> {
         let reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_own = |name: &str| self.job.tables.iter().any(|table| table.spec.name == name);
-        reads.values().flatten().filter(|name| !is_own(name)).cloned().collect()
+        let others =
+            reads.values().flatten().filter(|name| !self.job.tables.iter().any(|table| table.spec.name == **name));
+        others.cloned().collect()
     }
 
     /// Reports a note and adds it to the record.

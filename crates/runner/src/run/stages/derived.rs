@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use futures::StreamExt;
 use tidetable_ingest::{Feed, FeedEnd, FeedPiece, Grown, InputPlan, InputPlanOptions, RejectedRow};
-use tidetable_job::Table;
+use tidetable_job::{Table, TableInput};
 use tidetable_layout::spec::TimestampSpec;
 use tidetable_layout::time::DAY;
 use tidetable_layout::time::{window_bounds, window_name, window_of};
@@ -21,8 +21,25 @@ use crate::fault::error::RunError;
 use crate::fault::stop::Stop;
 use crate::plan::query_window;
 use crate::run::reject_log::first_rejects;
-use crate::run::stages::load::{LoadStage, Pending, Planned};
+use crate::run::stages::load::{LoadFeed, LoadStage, Pending, Planned};
 use crate::units::work::{LoadFrom, Versions};
+
+/// The query of a derived table.
+#[derive(Clone, Copy)]
+pub(crate) struct DerivedQuery<'a> {
+    pub(crate) sql: &'a str,
+    pub(crate) shape: &'a QueryShape,
+}
+
+impl<'a> DerivedQuery<'a> {
+    /// The query of `table`; `None` if its rows come from a source.
+    pub(crate) fn of(table: &'a Table) -> Option<Self> {
+        match &table.from {
+            TableInput::Query { sql, shape } => Some(Self { sql, shape }),
+            TableInput::Source(_) => None,
+        }
+    }
+}
 
 impl LoadStage<'_> {
     /// The new and changed windows that a derived table has to read. Windows of `unread`, by name, cannot be read: they
@@ -36,16 +53,20 @@ impl LoadStage<'_> {
         let stored = self.store.table(&table.spec.name);
         let base = self.base(&stored, table, None, &[])?;
         let read: Vec<Snapshot> = shape.reads.iter().map(|name| self.store.snapshot(name)).collect::<Result<_, _>>()?;
+
         let sources = read.iter().map(|snapshot| snapshot.layout().spec().window);
         let windows = windows(&read, query_window(sources, table));
         let missing = missing(&read, &windows, unread);
+
         let present = windows.iter().filter(|(path, _)| !missing.contains(path.as_str()));
         let found: Vec<InputFile> = present.map(|(path, window)| InputFile::of_rows(path, &window.version)).collect();
 
-        // A window that is gone, because its table is new or has other windows, is no missing input.
-        let without = |path: &str| !missing.contains(path);
-        let looking =
-            InputPlanOptions { without: &without, rebuild: base.reset.is_some(), ..InputPlanOptions::default() };
+        let looking = InputPlanOptions {
+            // A window that is gone, because its table is new or has other windows, is no missing input.
+            without: &|path| !missing.contains(path),
+            rebuild: base.reset.is_some(),
+            ..InputPlanOptions::default()
+        };
         let mut plan = InputPlan::new(base.known(), found, looking, |file| Ok(hash(file))).map_err(StoreError::from)?;
         if base.reset.is_some() && !missing.is_empty() {
             let windows = missing.into_iter().map(str::to_owned).collect();
@@ -71,19 +92,22 @@ impl LoadStage<'_> {
     pub(crate) fn load_derived(
         &self,
         table: &Table,
-        (sql, shape): (&str, &QueryShape),
+        query: DerivedQuery<'_>,
         handle: &Handle,
         unread: &BTreeSet<String>,
     ) -> Result<Vec<Pending>, RunError> {
-        let PlannedDerived { planned, windows, versions } = self.plan_derived(table, shape, unread)?;
+        let PlannedDerived { planned, windows, versions } = self.plan_derived(table, query.shape, unread)?;
         let session = Session::open(self.store, &SessionOptions::default())
             .map_err(|error| StoreError::Feed { input: table.spec.name.clone(), source: Box::new(error) })?;
+
         let times: HashMap<String, Range<i64>> =
             windows.into_iter().map(|(path, window)| (path, window.time)).collect();
         let bounds = times.iter().map(|(path, time)| (path.clone(), (time.start, time.end))).collect();
+
+        let feed = QueryFeed::new(&session, query, times, handle, &self.options.stop);
         let from = LoadFrom::Query { versions, times: bounds };
-        let feed = QueryFeed::new(&session, (sql, shape), times, (handle, &self.options.stop));
-        self.load_planned(&shape.reads.join(", "), (&feed, None), from, vec![planned])
+        let feed = LoadFeed { feed: &feed, derive: None, from };
+        self.load_planned(&query.shape.reads.join(", "), feed, vec![planned])
     }
 }
 
@@ -208,6 +232,7 @@ fn windows(read: &[Snapshot], unit: Window) -> Vec<(String, SourceWindow)> {
             let last = days.values().copied().max().unwrap_or(0);
             version.push(format!("{}:{last}", snapshot.version().table_uuid));
         }
+
         let name = format!("{}@{}", names.join("+"), window_name(unit, start));
         windows.push((name, SourceWindow { time, version: version.join(" "), days }));
     }
@@ -275,7 +300,9 @@ fn days_shown(snapshot: &Snapshot) -> Result<HashSet<i32>, StoreError> {
         group.qualifiers = false;
         group.columns.fill(false);
     }
+
     let Some(whole) = snapshot.whole(&KeyRange::all()) else { return Ok(days) };
+
     for block in snapshot.scan(&whole, &projection)? {
         for times in block?.groups.iter().flatten().filter_map(|group| group.timestamps.as_ref()) {
             days.extend(times.iter().map(|time| time.div_euclid(DAY) as i32));
@@ -295,15 +322,16 @@ pub(crate) struct QueryFeed<'a> {
 }
 
 impl<'a> QueryFeed<'a> {
-    /// The rows of the query `sql` over the windows `times`, by name.
+    /// The rows of `query` over the windows `times`, by name.
     pub(crate) fn new(
         session: &Session,
-        (sql, shape): (&'a str, &'a QueryShape),
+        query: DerivedQuery<'a>,
         times: HashMap<String, Range<i64>>,
-        (handle, stop): (&'a Handle, &'a Stop),
+        handle: &'a Handle,
+        stop: &'a Stop,
     ) -> Self {
         // Sequential, so that the same windows give the same rows in the same order.
-        Self { session: session.sequential(), sql, columns: &shape.columns, times, handle, stop }
+        Self { session: session.sequential(), sql: query.sql, columns: &query.shape.columns, times, handle, stop }
     }
 
     /// Waits for `work`, until the run is asked to stop.

@@ -34,48 +34,56 @@ impl Run<'_> {
         let mut failures = self.failures()?;
         for export in &self.job.exports {
             self.options.stop.check()?;
+
             let mut retry = Retry::new(Stage::Publish, self.job, self.options, self.observer);
             let mut done = PublishDone::default();
             let published = loop {
-                let about = (&mut done, &mut failures, &mut *record);
                 let before = compared.remove(&export.name);
-                match self.publish_one((&stage, export, before), plan, &checker, &mut retry, about) {
-                    Ok(reads) => break Ok(reads),
+                let tried = self.compare_now(&stage, export, before, &failures).and_then(|compared| {
+                    self.note_compared(&compared, plan, &mut failures, record);
+                    stage.publish(&compared, &checker, &mut retry, &mut done, &mut record.attempts)?;
+                    Ok(compared.tables)
+                });
+                match tried {
+                    Ok(tables) => break Ok(tables),
                     // Parts that are listed are not tried again.
                     Err(error) => {
                         self.store.read_anew();
-                        match retry.after(&export.name, error, &mut record.attempts) {
-                            Ok(()) => {}
-                            Err(error) => break Err(error),
+                        if let Err(error) = retry.after(&export.name, error, &mut record.attempts) {
+                            break Err(error);
                         }
                     }
                 }
             };
+
             // Parts that failed are recorded too.
             for (part, _) in done.parts.values() {
                 failures.note(&self.options.run, &part.export, &part.label, part.state);
             }
+
             let kept = self.keep(&mut failures, &checker);
             let (parts, checks): (Vec<_>, Vec<_>) = done.parts.into_values().unzip();
             record.exports.extend(parts.into_iter().chain(done.log));
             record.damage.extend(done.catalog);
             record.checks.extend(checks.into_iter().flatten());
+
             read.extend(published?);
             kept?;
-            let failed = |part: &&tidetable_record::ExportRecord| part.state == PartState::Failed;
-            if self.options.fail_fast && record.exports.iter().any(|part| failed(&part)) {
+            if self.options.fail_fast && record.exports.iter().any(|part| part.state == PartState::Failed) {
                 break;
             }
         }
-        self.attempts((Stage::Publish, "checks"), record, |record| {
-            self.check_unread(&checker, &read, (&mut failures, record))
+
+        self.attempts(Stage::Publish, "checks", record, |record| {
+            self.check_unread(&checker, &read, &mut failures, record)
         })?;
-        let known = |of: &String| self.job.export(of).is_some() || self.checks_unread(&read).contains(&of.as_str());
         // A run of selected parts knows nothing of the others.
         if self.options.select.is_empty() {
-            failures.of.retain(|of, _| known(of));
+            let unread = self.checks_unread(&read);
+            failures.of.retain(|of, _| self.job.export(of).is_some() || unread.contains(&of.as_str()));
         }
         self.keep(&mut failures, &checker)?;
+
         // A check of a table is recorded once, however many exports read the table.
         let mut seen = HashSet::new();
         record.checks.retain(|check| {
@@ -92,36 +100,49 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Publishes the stale parts of one export. Returns the tables it reads. The comparison is not repeated if nothing
-    /// changed since it was planned.
-    fn publish_one<'a>(
+    /// The comparison of an export as it was planned, or a new one if a table that it reads has changed since.
+    fn compare_now<'a>(
         &'a self,
-        (stage, export, before): (&PublishStage<'a>, &'a Export, Option<ComparedExport<'a>>),
-        plan: &Plan,
-        checker: &Checker<'_>,
-        retry: &mut Retry<'_>,
-        (done, failures, record): (&mut PublishDone, &mut Failures, &mut RunRecord),
-    ) -> Result<Vec<String>, RunError> {
-        let wanted = PartSelection::new(self.options, failures.labels(&export.name));
-        let reads = self.reads(export)?;
-        let compared = match before {
-            Some(compared) if compared.is_current()? => compared,
-            _ => stage.compare(export, &reads, &wanted, stage.published(export)?)?,
-        };
-        compared.notes.iter().for_each(|note| self.note(record, note.clone()));
-        compared.gone.iter().for_each(|label| failures.clear(&export.name, label));
-        let planned = plan.exports.iter().find(|planned| planned.export == export.name);
-        if let Some(planned) = planned.filter(|planned| !planned.unknown) {
-            let named: HashSet<&str> = planned.parts.iter().map(|part| part.label.as_str()).collect();
-            let labels = compared.parts.iter().map(|part| part.label.as_str());
-            let others: Vec<&str> = labels.filter(|label| !named.contains(label)).collect();
-            if !others.is_empty() {
-                let days = crate::plan::ranges(&others);
-                self.note(record, format!("{}: inputs had rows of other days than planned: {days}", export.name));
+        stage: &PublishStage<'a>,
+        export: &'a Export,
+        before: Option<ComparedExport<'a>>,
+        failures: &Failures,
+    ) -> Result<ComparedExport<'a>, RunError> {
+        let tables = self.reads(export)?;
+        match before {
+            Some(compared) if compared.is_current()? => Ok(ComparedExport { tables, ..compared }),
+            _ => {
+                let wanted = PartSelection::new(self.options, failures.labels(&export.name));
+                stage.compare(export, &tables, &wanted, stage.published(export)?)
             }
         }
-        stage.publish(&compared, checker, retry, done, &mut record.attempts)?;
-        Ok(reads)
+    }
+
+    /// Notes what a comparison found, and forgets failures of parts that have no records any more.
+    fn note_compared(
+        &self,
+        compared: &ComparedExport<'_>,
+        plan: &Plan,
+        failures: &mut Failures,
+        record: &mut RunRecord,
+    ) {
+        let export = compared.export.name.as_str();
+        for note in &compared.notes {
+            self.note(record, note.clone());
+        }
+        for label in &compared.gone {
+            failures.clear(export, label);
+        }
+
+        let planned = plan.exports.iter().find(|planned| planned.export == export);
+        let Some(planned) = planned.filter(|planned| !planned.unknown) else { return };
+        let named: HashSet<&str> = planned.parts.iter().map(|part| part.label.as_str()).collect();
+        let labels = compared.parts.iter().map(|part| part.label.as_str());
+        let others: Vec<&str> = labels.filter(|label| !named.contains(label)).collect();
+        if !others.is_empty() {
+            let days = crate::plan::ranges(&others);
+            self.note(record, format!("{export}: inputs had rows of other days than planned: {days}"));
+        }
     }
 
     /// Checks tables that no export reads, for the days that the run changed and those whose checks failed
@@ -130,27 +151,24 @@ impl Run<'_> {
         &self,
         checker: &Checker<'_>,
         read: &HashSet<String>,
-        (failures, record): (&mut Failures, &mut RunRecord),
+        failures: &mut Failures,
+        record: &mut RunRecord,
     ) -> Result<(), RunError> {
         let mut found = Vec::new();
         for table in self.checks_unread(read) {
             let failed = |source| RunError::Check { table: table.to_owned(), source: Box::new(source) };
-            let mut days: BTreeSet<NaiveDate> = self.days_to_check_again(table, failures);
-            let load = record.loads.iter().find(|load| load.table == table && load.version != load.before);
-            if let Some(load) = load {
-                let snapshot = self.store.snapshot(table)?;
-                let changed = snapshot.version().windows.iter().flat_map(|window| &window.days);
-                let changed = changed.filter(|(_, version)| **version > load.before).map(|(day, _)| *day);
-                days.extend(changed.flat_map(|day| local_days(self.job.timezone, day)));
-            }
-            let in_range = |day: &&NaiveDate| self.options.days.as_ref().is_none_or(|days| days.contains(day));
+            let days = self.days_to_check(table, failures, record)?;
             if days.is_empty() {
                 continue;
             }
+
             let session = Session::open(self.store, &SessionOptions::default()).map_err(failed)?;
-            for day in days.iter().filter(in_range) {
+            for day in days {
+                if self.options.days.as_ref().is_some_and(|days| !days.contains(&day)) {
+                    continue;
+                }
                 self.options.stop.check()?;
-                let (bounds, label) = (day_bounds(self.job.timezone, *day), day.to_string());
+                let (bounds, label) = (day_bounds(self.job.timezone, day), day.to_string());
                 let measure = async {
                     // Days without records are not checked.
                     if !holds_records(&session, &[table.to_owned()], bounds.clone()).await? {
@@ -160,6 +178,7 @@ impl Run<'_> {
                     let day = CheckScope { session: &restricted, label: &label, params: &[] };
                     checker.table(&day, table).await
                 };
+
                 match self.runtime.block_on(measure) {
                     Ok(checks) => {
                         failures.note_day(&self.options.run, table, &label, &checks);
@@ -178,11 +197,29 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// The days of a table that the run changed, and those whose checks failed before.
+    fn days_to_check(
+        &self,
+        table: &str,
+        failures: &Failures,
+        record: &RunRecord,
+    ) -> Result<BTreeSet<NaiveDate>, RunError> {
+        let mut days = self.days_to_check_again(table, failures);
+        let load = record.loads.iter().find(|load| load.table == table && load.version != load.before);
+        if let Some(load) = load {
+            let snapshot = self.store.snapshot(table)?;
+            let changed = snapshot.version().windows.iter().flat_map(|window| &window.days);
+            let changed = changed.filter(|(_, version)| **version > load.before).map(|(day, _)| *day);
+            days.extend(changed.flat_map(|day| local_days(self.job.timezone, day)));
+        }
+        Ok(days)
+    }
+
     /// The tables of the job that have checks and are not in `read`, the tables that exports read.
     pub(crate) fn checks_unread(&self, read: &HashSet<String>) -> Vec<&str> {
         let names = self.job.tables.iter().map(|table| table.spec.name.as_str());
-        let checked = |name: &&str| self.job.checks.iter().any(|check| check.on == *name);
-        names.filter(checked).filter(|name| !read.contains(*name)).collect()
+        let checked = names.filter(|name| self.job.checks.iter().any(|check| check.on == *name));
+        checked.filter(|name| !read.contains(*name)).collect()
     }
 
     /// The requested days of a table whose checks failed before.

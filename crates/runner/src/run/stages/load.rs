@@ -120,6 +120,15 @@ impl Run<'_> {
     }
 }
 
+/// What a load reads.
+pub(crate) struct LoadFeed<'a> {
+    pub(crate) feed: &'a dyn Feed,
+    /// What prepares the rows of a source for all its tables.
+    pub(crate) derive: Option<&'a dyn Prepare>,
+    /// The same for other processes.
+    pub(crate) from: LoadFrom,
+}
+
 /// A table to load, with its plan.
 pub(crate) struct Planned<'a> {
     pub(crate) table: &'a Table,
@@ -233,10 +242,11 @@ impl<'a> LoadStage<'a> {
         let is_replaced = found.files.iter().all(wants) && replaces(source, base, found, looks)?;
         // Which parts there were is not in their names: one that is gone from its folder is an input that is gone.
         let parts: HashSet<String> = found.files.iter().filter_map(|file| folder_of_part(&file.path)).collect();
-        let is_former = |path: &str| is_replaced && !folder_of_part(path).is_some_and(|folder| parts.contains(&folder));
+
         let options = InputPlanOptions {
             without: &|path| {
-                is_former(path) || given_up.takes(path) || found.pulled.iter().any(|pulled| pulled.drops(path))
+                let is_former = is_replaced && !folder_of_part(path).is_some_and(|folder| parts.contains(&folder));
+                is_former || given_up.takes(path) || found.pulled.iter().any(|pulled| pulled.drops(path))
             },
             wants: &wants,
             growth: &|file, held| looks.growth(file, held),
@@ -264,6 +274,7 @@ impl<'a> LoadStage<'a> {
             let (table, gone) = (table.spec.name.clone(), some(&gone));
             return Err(RunError::RebuildGone { derived: self.derived_from(&table), table, gone, remove });
         }
+
         plan.read_again(&self.options.reread);
         Ok(plan)
     }
@@ -276,7 +287,8 @@ impl<'a> LoadStage<'a> {
             let feed = FileFeed { storage: self.storage, source: &source.spec };
             let feed = ColumnDiffFeed { feed, others: &self.others };
             let from = LoadFrom::Source(source.spec.name.clone());
-            match self.load_planned(&source.spec.name, (&feed, derive), from, tables) {
+            let feed = LoadFeed { feed: &feed, derive, from };
+            match self.load_planned(&source.spec.name, feed, tables) {
                 Ok(loaded) => pending.extend(loaded),
                 Err(error) => {
                     pending.iter().for_each(Pending::discard);
@@ -289,14 +301,15 @@ impl<'a> LoadStage<'a> {
         Ok(pending)
     }
 
-    /// Loads the tables of one feed.
+    /// Loads the tables of one feed. `source` is what the feed reads, for the records.
     pub(crate) fn load_planned(
         &self,
         source: &str,
-        (feed, derive): (&dyn Feed, Option<&dyn Prepare>),
-        from: LoadFrom,
+        from: LoadFeed<'_>,
         planned: Vec<Planned<'_>>,
     ) -> Result<Vec<Pending>, RunError> {
+        let LoadFeed { feed, derive, from } = from;
+
         let names: Vec<&str> = planned.iter().map(|planned| planned.table.spec.name.as_str()).collect();
         let name = format!("load {}", names.join(", "));
         let on_progress = |progress| self.observer.event(event_of(progress, &name));
@@ -311,6 +324,7 @@ impl<'a> LoadStage<'a> {
             on_reject: self.on_reject,
             on_progress: &on_progress,
         };
+
         let loaded = match &self.options.carrier {
             None => loader.load(),
             Some(carrier) => loader.load_by(&CarriedLoad {
@@ -391,16 +405,15 @@ impl<'a> LoadStage<'a> {
 
     /// The tables of the job whose queries read the table `name`.
     fn derived_from(&self, name: &str) -> Box<[String]> {
-        let reads = |table: &&Table| match &table.from {
+        let reading = self.job.tables.iter().filter(|table| match &table.from {
             TableInput::Query { shape, .. } => shape.reads.iter().any(|read| read == name),
             TableInput::Source(_) => false,
-        };
-        self.job.tables.iter().filter(reads).map(|table| table.spec.name.clone()).collect()
+        });
+        reading.map(|table| table.spec.name.clone()).collect()
     }
 
-    /// The version to load upon. For a rebuild, an empty version and the new identity
-    /// of the table.
-    /// A table that keeps pulled cells as they are is rebuilt when the families of its job follow those that were pulled.
+    /// The version to load upon. For a rebuild, an empty version and the new identity of the table. A table that keeps pulled
+    /// cells as they are is rebuilt when the families of its job follow those that were pulled.
     pub(crate) fn base(
         &self,
         stored: &StoredTable,
@@ -411,8 +424,10 @@ impl<'a> LoadStage<'a> {
         let identity = identity_of(self.job, table, source);
         let latest = stored.latest()?;
         let held = stored.base(&identity);
+
         let follows = matches!(held, Err(StoreError::LayoutChanged { .. }))
             && latest.as_ref().is_some_and(|latest| pulled::follows(&latest.table.spec, &table.spec, pulled));
+
         if let (true, Some(latest)) = (self.options.rebuilds(&table.spec.name) || follows, &latest)
             && !matches!(held, Err(StoreError::OwnedByOtherJob { .. }))
         {
@@ -422,6 +437,7 @@ impl<'a> LoadStage<'a> {
             version.tombstones.clone_from(&latest.tombstones);
             return Ok(Base { version, latest: Some(latest.clone()), reset: Some(identity), gc: None });
         }
+
         let version = held?;
         let gc = (version.table.gc != identity.gc).then_some(identity.gc);
         Ok(Base { version, latest, reset: None, gc })
@@ -448,7 +464,7 @@ impl<'a> LoadStage<'a> {
             inputs.push(InputRecord { same_as: Some(other.clone()), ..copy });
         }
 
-        for (path, state, _) in taken_out(plan) {
+        for TakenOut { path, state, .. } in taken_out(plan) {
             inputs.push(InputRecord::new(path, state));
         }
         for input in &plan.vanished {
@@ -473,8 +489,17 @@ pub(crate) fn absence(plan: &InputPlan, input: &Input) -> InputState {
     if plan.emptied.contains(&input.path) { InputState::Empty } else { InputState::Gone }
 }
 
-/// The inputs that a plan removes, except copies of others: path, reason, and the days they lie in.
-pub(crate) fn taken_out(plan: &InputPlan) -> Vec<(&str, InputState, &[i32])> {
+/// An input that a plan removes.
+pub(crate) struct TakenOut<'a> {
+    pub(crate) path: &'a str,
+    /// Why it is removed.
+    pub(crate) state: InputState,
+    /// The UTC days that its cells lie in, since the epoch.
+    pub(crate) days: &'a [i32],
+}
+
+/// The inputs that a plan removes, except copies of others.
+pub(crate) fn taken_out(plan: &InputPlan) -> Vec<TakenOut<'_>> {
     let copies: HashSet<&str> = plan.same.iter().map(|(file, _)| file.path.as_str()).collect();
     let left_out: HashSet<&str> = plan.left_out.iter().map(String::as_str).collect();
     let mut taken_out = Vec::new();
@@ -482,13 +507,13 @@ pub(crate) fn taken_out(plan: &InputPlan) -> Vec<(&str, InputState, &[i32])> {
     for Input { path, days, .. } in plan.given_up.iter().filter(|input| !copies.contains(input.path.as_str())) {
         let is_left_out = left_out.contains(path.as_str());
         let state = if is_left_out { InputState::LeftOut } else { InputState::TakenOut };
-        taken_out.push((path.as_str(), state, days.as_slice()));
+        taken_out.push(TakenOut { path, state, days });
     }
 
-    let with_rows: HashSet<&str> = taken_out.iter().map(|(path, ..)| *path).collect();
+    let with_rows: HashSet<&str> = taken_out.iter().map(|input| input.path).collect();
     let mut names: Vec<&str> = plan.names.iter().map(|name| name.path.as_str()).collect();
     names.retain(|path| left_out.contains(path) && !with_rows.contains(path) && !copies.contains(path));
-    taken_out.extend(names.into_iter().map(|path| (path, InputState::LeftOut, &[][..])));
+    taken_out.extend(names.into_iter().map(|path| TakenOut { path, state: InputState::LeftOut, days: &[] }));
     taken_out
 }
 
@@ -501,8 +526,8 @@ pub(crate) fn idle_notes(without: &[String], sources: &[PlannedSource<'_>]) -> V
 
     let mut removed = BTreeSet::new();
     for planned in tables {
-        let taken_out = taken_out(&planned.plan).into_iter();
-        removed.extend(taken_out.filter(|(_, state, _)| *state == InputState::LeftOut).map(|(path, ..)| path));
+        let left_out = taken_out(&planned.plan).into_iter().filter(|input| input.state == InputState::LeftOut);
+        removed.extend(left_out.map(|input| input.path));
     }
     Without::new(without)
         .idle(&removed)
@@ -541,7 +566,7 @@ pub(crate) struct Base {
     pub(crate) latest: Option<Version>,
     /// The identity that a rebuild gives the table.
     pub(crate) reset: Option<TableIdentity>,
-    /// Changed garbage-collection rules.
+    /// The garbage-collection rules that the load gives the table, by family, if they have changed.
     pub(crate) gc: Option<BTreeMap<String, String>>,
 }
 
@@ -631,6 +656,7 @@ impl Planned<'_> {
             let owed = plan.owed_after(&base, &edit);
             Loaded { edit, stats: LoadStats::default(), overtaken: Vec::new(), owed }
         });
+
         let record = LoadRecord {
             source: source.to_owned(),
             before: base.number,
@@ -642,6 +668,7 @@ impl Planned<'_> {
             stats,
             ..found
         };
+
         Pending {
             table: stored,
             base,

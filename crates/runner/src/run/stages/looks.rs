@@ -33,18 +33,18 @@ impl<'a> Looks<'a> {
         }
     }
 
-    /// See [`Storage::hash`].
+    /// The content hash of a file, see [`Storage::hash`].
     pub(super) fn hash(&self, file: &InputFile) -> Result<ContentHash, SourceError> {
         once(&self.hashes, file.path.clone(), || self.storage.hash(file))
     }
 
-    /// See [`Storage::growth`].
+    /// How a file has grown, see [`Storage::growth`].
     pub(super) fn growth(&self, file: &InputFile, held: &[HeldContent]) -> Result<Option<Growth>, SourceError> {
         let compared = (file.path.clone(), held.to_vec());
         once(&self.growths, compared, || self.storage.growth(self.source, file, held))
     }
 
-    /// See [`Storage::packed_content`].
+    /// The content of a packed file, see [`Storage::packed_content`].
     pub(super) fn packed_content(
         &self,
         file: &InputFile,
@@ -54,7 +54,7 @@ impl<'a> Looks<'a> {
         once(&self.packed, compared, || self.storage.packed_content(file, held))
     }
 
-    /// See [`folder_values`].
+    /// The values that the folders of a path name, see [`folder_values`].
     pub(super) fn folder_values(&self, path: &str) -> String {
         folder_values(self.source, path)
     }
@@ -78,6 +78,7 @@ fn once<K: Eq + Hash, V: Copy>(
     if let Some(value) = known.borrow().get(&asked) {
         return Ok(*value);
     }
+
     let value = look()?;
     known.borrow_mut().insert(asked, value);
     Ok(value)

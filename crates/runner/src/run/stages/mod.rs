@@ -8,6 +8,7 @@ mod looks;
 pub(crate) mod owner;
 pub(crate) mod pulled;
 pub(crate) mod push;
+mod reading_notes;
 pub(crate) mod tables;
 pub(crate) mod unfinished;
 pub(crate) mod unread;

@@ -32,6 +32,7 @@ pub fn check_owner(project: &Project, job: &Job, store: &Store, runtime: &Handle
             TableInput::Source(name) => job.sources.iter().find(|source| source.spec.name == *name),
             TableInput::Query { .. } => None,
         };
+
         match store.table(&table.spec.name).base(&identity_of(job, table, source)) {
             Err(error @ StoreError::OwnedByOtherJob { .. }) => return Err(error.into()),
             Err(error @ StoreError::LayoutChanged { .. }) => {

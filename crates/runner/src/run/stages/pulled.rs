@@ -21,9 +21,6 @@ pub(crate) type Origins = BTreeMap<String, PullOrigins>;
 /// # Errors
 /// [`RunError::PulledFamily`].
 pub(crate) fn holds_all(source: &Source, tables: &[&Table], pulled: &[PulledDirectory]) -> Result<(), RunError> {
-    let is_absent = |table: &&Table, column: &str| {
-        table.layout.lost().iter().any(|lost| lost.column == column && lost.why == LostReason::Absent)
-    };
     for PulledDirectory { directory, list } in pulled {
         for family in &list.families {
             let is_declared = source.spec.columns.iter().any(|column| column.name == family.column);
@@ -38,6 +35,11 @@ pub(crate) fn holds_all(source: &Source, tables: &[&Table], pulled: &[PulledDire
         }
     }
     Ok(())
+}
+
+/// Whether no cell of a table holds the values of a column of its source.
+fn is_absent(table: &Table, column: &str) -> bool {
+    table.layout.lost().iter().any(|lost| lost.column == column && lost.why == LostReason::Absent)
 }
 
 /// Whether a table of pulled cells has other families or timestamps now than in `stored`, its newest version, and
@@ -68,7 +70,6 @@ pub(crate) type Pulls<'a> = BTreeMap<&'a str, &'a [PulledDirectory]>;
 pub(crate) fn origins(job: &Job, pulls: &Pulls<'_>, store: &Store) -> Result<Origins, StoreError> {
     let mut origins = Origins::new();
     for table in &job.tables {
-        let name = &table.spec.name;
         let found = match &table.from {
             TableInput::Source(source) => {
                 let pulled = pulls.get(source.as_str()).copied().unwrap_or_default();
@@ -78,19 +79,24 @@ pub(crate) fn origins(job: &Job, pulls: &Pulls<'_>, store: &Store) -> Result<Ori
                 }
             }
             TableInput::Query { shape, .. } => {
-                let mut sources = BTreeSet::new();
-                for read in &shape.reads {
-                    match origins.get(read) {
-                        Some(known) => sources.extend(known.sources.iter().cloned()),
-                        None => sources.extend(PullOrigins::load(store.blobs().as_ref(), read)?.sources),
-                    }
-                }
-                PullOrigins { sources, raw: false }
+                PullOrigins { sources: sources_of_query(&shape.reads, &origins, store)?, raw: false }
             }
         };
-        origins.insert(name.clone(), found);
+        origins.insert(table.spec.name.clone(), found);
     }
     Ok(origins)
+}
+
+/// The tables of Bigtable that the rows of the tables `reads` were pulled from: by `known`, or else by the store.
+fn sources_of_query(reads: &[String], known: &Origins, store: &Store) -> Result<BTreeSet<String>, StoreError> {
+    let mut sources = BTreeSet::new();
+    for read in reads {
+        match known.get(read) {
+            Some(known) => sources.extend(known.sources.iter().cloned()),
+            None => sources.extend(PullOrigins::load(store.blobs().as_ref(), read)?.sources),
+        }
+    }
+    Ok(sources)
 }
 
 /// Refuses pushes into a table that the rows were pulled from.

@@ -14,26 +14,32 @@ impl Run<'_> {
     pub(crate) fn push(&self, record: &mut RunRecord) -> Result<(), RunError> {
         for push in &self.job.pushes {
             self.options.stop.check()?;
-            let mut retry = Retry::new(Stage::Push, self.job, self.options, self.observer);
-            let pushed = loop {
-                let error = match self.push_once(push) {
-                    Ok(pushed) => break pushed,
-                    Err(error) => error,
-                };
-                self.options.stop.check()?;
-                match retry.after(&push.name, error, &mut record.attempts) {
-                    Ok(()) => {}
-                    Err(error @ RunError::Interrupted { .. }) => return Err(error),
-                    Err(error) => {
-                        let error = error.to_string();
-                        self.note(record, format!("push {} failed: {error}", push.name));
-                        break PushRecord { target: push.to.clone(), error: Some(error), ..PushRecord::default() };
-                    }
-                }
-            };
+            let pushed = self.push_retrying(push, record)?;
             record.pushes.push(PushRecord { push: push.name.clone(), table: push.table.clone(), ..pushed });
         }
         Ok(())
+    }
+
+    /// Pushes a table, and tries again as the job file allows. The record of a push that fails for good has the error.
+    fn push_retrying(&self, push: &Push, record: &mut RunRecord) -> Result<PushRecord, RunError> {
+        let mut retry = Retry::new(Stage::Push, self.job, self.options, self.observer);
+        loop {
+            let error = match self.push_once(push) {
+                Ok(pushed) => return Ok(pushed),
+                Err(error) => error,
+            };
+            self.options.stop.check()?;
+
+            match retry.after(&push.name, error, &mut record.attempts) {
+                Ok(()) => {}
+                Err(error @ RunError::Interrupted { .. }) => return Err(error),
+                Err(error) => {
+                    let error = error.to_string();
+                    self.note(record, format!("push {} failed: {error}", push.name));
+                    return Ok(PushRecord { target: push.to.clone(), error: Some(error), ..PushRecord::default() });
+                }
+            }
+        }
     }
 
     /// The pushes that would write something, by their states and without asking the targets; `tables` are planned.
@@ -51,13 +57,13 @@ impl Run<'_> {
             } else {
                 None
             };
-            let plan = |reason| PushPlan {
+
+            plans.extend(reason.map(|reason| PushPlan {
                 push: push.name.clone(),
                 table: push.table.clone(),
                 target: push.to.clone(),
                 reason,
-            };
-            plans.extend(reason.map(plan));
+            }));
         }
         Ok(plans)
     }
@@ -71,6 +77,7 @@ impl Run<'_> {
             let window = window_name(version.table.spec.window, *start);
             return Err(RunError::LostCells { table: push.table.clone(), job: version.table.job, window });
         }
+
         let pushed = pusher.push(self.project, self.store, push, &self.options.run, &self.options.stop);
         pushed.map_err(|source| RunError::Push { push: push.name.clone(), source })
     }

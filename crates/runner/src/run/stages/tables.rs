@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::error::Error;
 use std::time::Instant;
 
-use tidetable_ingest::{LoadStats, NotedRows, RejectedRow};
-use tidetable_job::{Stage, Table, TableInput, several, shell_word};
-use tidetable_record::{Added, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path};
-use tidetable_sql::QueryShape;
+use tidetable_ingest::RejectedRow;
+use tidetable_job::{Stage, Table, several, shell_word};
+use tidetable_record::{
+    Added, CompactionRecord, DamageRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path,
+};
 use tidetable_store::StoreError;
 use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan};
 
@@ -22,12 +23,13 @@ use crate::run::damage::{damage_in, explained};
 use crate::run::publish::ComparedExports;
 use crate::run::reject_log::RejectLog;
 use crate::run::stages::allowed::check_rejected;
-use crate::run::stages::derived::check_query_rejected;
+use crate::run::stages::derived::{DerivedQuery, check_query_rejected};
 use crate::run::stages::load::{LoadStage, Pending, PlannedSource, idle_notes, pulls};
 use crate::run::stages::pulled;
+use crate::run::stages::reading_notes::reading_notes;
 use crate::run::stages::unfinished::LeftOut;
 use crate::run::stages::unread::{
-    expired_notes, folder_notes, former_inputs, future_note, hidden_versions_notes, lost_rows_notes, occur,
+    expired_notes, folder_notes, former_inputs, future_note, hidden_versions_notes, lost_rows_notes,
     replaced_before_notes, replaced_notes, rowless_notes, split_groups_notes, unmatched_notes, unread_notes,
     withdrawn_note,
 };
@@ -57,7 +59,7 @@ impl Run<'_> {
     ) -> Result<(Plan, ComparedExports<'_>, Vec<RejectedRow>), RunError> {
         let names: Vec<&str> = self.job.sources.iter().map(|source| source.spec.name.as_str()).collect();
         let mut attempt = LoadAttempt::default();
-        let (plan, rejected) = self.attempts((Stage::Load, &names.join(", ")), record, |record| {
+        let (plan, rejected) = self.attempts(Stage::Load, &names.join(", "), record, |record| {
             loop {
                 let done = self.load_once(&mut attempt, record);
                 match &done {
@@ -189,6 +191,7 @@ impl Run<'_> {
     ) -> Result<Vec<Pending>, RunError> {
         let notes = [unmatched_notes(&sources), unread_notes(&sources), folder_notes(&sources)];
         self.note_all(record, notes.concat());
+
         let before = former_inputs(&sources);
         let idle = idle_notes(&self.options.without, &sources);
         pulled::save(pulled::origins(self.job, &pulls(&sources), self.store)?, self.store)?;
@@ -255,31 +258,30 @@ impl Run<'_> {
     /// Brings derived tables up to date, in the order of the job file. Each is
     /// committed before the next, which may read it.
     pub(crate) fn derive(&self, record: &mut RunRecord) -> Result<(), RunError> {
-        let derived = self.job.tables.iter().filter_map(|table| match &table.from {
-            TableInput::Query { sql, shape } => Some((table, sql.as_str(), shape)),
-            TableInput::Source(_) => None,
-        });
+        let derived = self.job.tables.iter().filter_map(|table| Some((table, DerivedQuery::of(table)?)));
         let mut derived = derived.peekable();
         if derived.peek().is_none() {
             return Ok(());
         }
+
         let clock = Instant::now();
-        for (table, sql, shape) in derived {
-            self.derive_one(table, (sql, shape), record)?;
+        for (table, query) in derived {
+            self.derive_one(table, query, record)?;
         }
         took(record, "derive", clock);
         Ok(())
     }
 
     /// Brings a derived table up to date. Windows of damaged files are left out, one after the other as they are found.
-    fn derive_one(&self, table: &Table, query: (&str, &QueryShape), record: &mut RunRecord) -> Result<(), RunError> {
+    fn derive_one(&self, table: &Table, query: DerivedQuery<'_>, record: &mut RunRecord) -> Result<(), RunError> {
         let name = table.spec.name.as_str();
-        let held_back = self.held_back(table, &query.1.reads)?;
+        let held_back = self.held_back(table, &query.shape.reads)?;
         self.note_all(record, held_back.map(|held_back| format!("warning: {}", held_back.note)));
+
         let mut unread = BTreeSet::new();
         loop {
             let done = self
-                .attempts((Stage::Derive, name), record, |record| self.derive_readable(table, query, &unread, record));
+                .attempts(Stage::Derive, name, record, |record| self.derive_readable(table, query, &unread, record));
             let error = match done {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
@@ -305,7 +307,7 @@ impl Run<'_> {
     fn derive_readable(
         &self,
         table: &Table,
-        query: (&str, &QueryShape),
+        query: DerivedQuery<'_>,
         unread: &BTreeSet<String>,
         record: &mut RunRecord,
     ) -> Result<(), RunError> {
@@ -315,34 +317,37 @@ impl Run<'_> {
             // Rows that an attempt before this one rejected.
             self.store.blobs().delete(&rejects_path(&self.options.run, Some(name)))?;
         }
+
         let rejects = RejectLog::new(self.store.blobs().as_ref(), &self.options.run, Some(name));
         let on_reject = |row: &RejectedRow| rejects.keep(row);
         let stage = self.stage(&on_reject);
         let loaded = stage.load_derived(table, query, self.runtime, unread);
         let kept = rejects.finish();
+
         let pending = loaded?;
         let first = kept.as_ref().ok().and_then(Option::as_ref).map_or(&[][..], |kept| kept.of_files.as_slice());
-        let check = |load| check_query_rejected(&self.job.name, &self.options.run, load, first);
-        let checked = pending.iter().try_for_each(check);
-        match (checked, kept) {
-            (Ok(()), Ok(kept)) => {
-                self.note_all(record, split_groups_notes(table, &pending));
-                self.note_all(record, hidden_versions_notes(&pending));
-                self.note_all(record, expired_notes(self.job, &pending, self.options.now));
-                for mut load in pending {
-                    load.record.rejected = kept.as_ref().map(|kept| kept.path.clone());
-                    let done = load.commit(self.ids, self.options.now)?;
-                    let is_new = done.version != done.before;
-                    record.loads.push(done);
-                    if is_new {
-                        self.keep_committed(record);
-                    }
-                }
-            }
+        let mut loads = pending.iter();
+        let checked = loads.try_for_each(|load| check_query_rejected(&self.job.name, &self.options.run, load, first));
+        let rejected = match (checked, kept) {
+            (Ok(()), Ok(kept)) => kept.map(|kept| kept.path),
             (checked, kept) => {
                 pending.iter().for_each(Pending::discard);
                 checked?;
                 kept?;
+                return Ok(());
+            }
+        };
+
+        self.note_all(record, split_groups_notes(table, &pending));
+        self.note_all(record, hidden_versions_notes(&pending));
+        self.note_all(record, expired_notes(self.job, &pending, self.options.now));
+        for mut load in pending {
+            load.record.rejected.clone_from(&rejected);
+            let done = load.commit(self.ids, self.options.now)?;
+            let is_new = done.version != done.before;
+            record.loads.push(done);
+            if is_new {
+                self.keep_committed(record);
             }
         }
         Ok(())
@@ -360,7 +365,7 @@ impl Run<'_> {
         let changed = record.loads.iter().filter(|load| load.version != load.before);
         let tables: BTreeSet<String> = changed.map(|load| load.table.clone()).collect();
         for table in tables {
-            match self.attempts((Stage::Compact, &table), record, |record| self.compact_one(&table, record)) {
+            match self.attempts(Stage::Compact, &table, record, |record| self.compact_one(&table, record)) {
                 // The data is loaded and published without it.
                 Err(error) if damage_in(&error).is_some() => {
                     self.leave_undone(record, format!("compact {table}"), error);
@@ -378,12 +383,13 @@ impl Run<'_> {
     fn rows_of_missing(&self, loads: &[&LoadRecord]) -> BTreeMap<String, u64> {
         let mut rows = BTreeMap::new();
         for load in loads {
-            let is_missing = |input: &&InputRecord| matches!(input.state, InputState::Gone | InputState::Empty);
-            let missing = load.inputs.iter().filter(is_missing).map(|input| &input.path);
-            let missing: BTreeSet<&String> = missing.chain(&load.to_remove).collect();
+            let missing =
+                load.inputs.iter().filter(|input| matches!(input.state, InputState::Gone | InputState::Empty));
+            let missing: BTreeSet<&String> = missing.map(|input| &input.path).chain(&load.to_remove).collect();
             if missing.is_empty() {
                 continue;
             }
+
             let Ok(Some(version)) = self.store.table(&load.table).latest() else { continue };
             for path in missing {
                 let most: &mut u64 = rows.entry(path.clone()).or_default();
@@ -400,17 +406,9 @@ impl Run<'_> {
         if plan.is_empty() {
             return Ok(());
         }
+
         self.observer.event(Event::Stage { name: format!("compact {table}"), unit: Unit::None, total: 0 });
-        let (store, extent, stop) = (self.store, CompactionExtent::Due, &self.options.stop);
-        let done = match &self.options.carrier {
-            None => compact(store, plan, extent, self.ids, stop),
-            Some(carrier) => {
-                let (carrier, root, tally) = (carrier.as_ref(), self.root, &self.tally);
-                let note = &|note| self.observer.event(Event::Note(note));
-                compact_by(store, plan, extent, self.ids, &CarriedMerges { carrier, root, stop, tally, note })
-            }
-        };
-        match done {
+        match self.compact_due(plan) {
             Ok(done) => record.compactions.push(done),
             Err(error) if self.options.stop.asked().is_some() => {
                 self.options.stop.check()?;
@@ -423,6 +421,19 @@ impl Run<'_> {
             Err(error) => return Err(error.into()),
         }
         Ok(())
+    }
+
+    /// Does a compaction of what is due, here or by other processes.
+    fn compact_due(&self, plan: CompactionPlan) -> Result<CompactionRecord, StoreError> {
+        let (store, extent, stop) = (self.store, CompactionExtent::Due, &self.options.stop);
+        match &self.options.carrier {
+            None => compact(store, plan, extent, self.ids, stop),
+            Some(carrier) => {
+                let (carrier, root, tally) = (carrier.as_ref(), self.root, &self.tally);
+                let note = &|note| self.observer.event(Event::Note(note));
+                compact_by(store, plan, extent, self.ids, &CarriedMerges { carrier, root, stop, tally, note })
+            }
+        }
     }
 }
 
@@ -447,25 +458,41 @@ fn input_notes(
     missing: &BTreeMap<String, u64>,
     told: &BTreeSet<&str>,
 ) -> Vec<String> {
-    let owed = OwedOfInputs::of(loads);
+    let told_of = InputNotes { options, owed: OwedOfInputs::of(loads), missing };
     let inputs = loads.iter().flat_map(|load| &load.inputs);
+
     let mut by_state: Vec<(InputState, Vec<&InputRecord>)> = Vec::new();
     // Tables of a source have the same inputs.
     let mut seen = BTreeSet::new();
-    for input in inputs.filter(|input| !told.contains(input.path.as_str())).filter(|input| {
-        note(input, options, &owed, missing).is_some() && seen.insert((input.state, input.path.as_str()))
-    }) {
+    for input in inputs.filter(|input| !told.contains(input.path.as_str())) {
+        if told_of.note(input).is_none() || !seen.insert((input.state, input.path.as_str())) {
+            continue;
+        }
         match by_state.iter_mut().find(|(state, _)| *state == input.state) {
             Some((_, of_state)) => of_state.push(input),
             None => by_state.push((input.state, vec![input])),
         }
     }
-    let notes = |(state, mut inputs): (InputState, Vec<&InputRecord>)| {
+    by_state.into_iter().flat_map(|(state, inputs)| told_of.of_state(state, inputs)).collect()
+}
+
+/// What notes on inputs tell besides their records.
+struct InputNotes<'a> {
+    options: &'a RunOptions,
+    owed: OwedOfInputs<'a>,
+    /// By path of a missing input, the rows that the tables hold at most of it.
+    missing: &'a BTreeMap<String, u64>,
+}
+
+impl InputNotes<'_> {
+    /// The notes on all inputs of a state: one each, or one for all if they are many.
+    fn of_state(&self, state: InputState, mut inputs: Vec<&InputRecord>) -> Vec<String> {
         // Files that are rotated away are no news.
         let most = if state == InputState::Gone { 1 } else { NOTES };
         if inputs.len() <= most {
-            return inputs.into_iter().filter_map(|input| note(input, options, &owed, missing)).collect();
+            return inputs.into_iter().filter_map(|input| self.note(input)).collect();
         }
+
         inputs.sort_by_key(|input| &input.path);
         let first = inputs.first().map_or("", |input| input.path.as_str());
         let last = inputs.last().map_or("", |input| input.path.as_str());
@@ -476,18 +503,81 @@ fn input_notes(
             InputState::Empty => {
                 "have no rows any more: their cells stay in the table; run with --without FILE to take the rows of one out"
             }
-            InputState::Gone if !owed.lost.is_empty() => {
+            InputState::Gone if !self.owed.lost.is_empty() => {
                 "are gone: their cells stay in the table, except those lost with a window named below"
             }
             InputState::Gone => "are gone: their cells stay in the table",
             InputState::ReadAgain => "are read again, as requested",
             InputState::Grown => "grew: their new rows are appended",
-            _ if owed.is_empty() => "changed: the windows they touch are rebuilt",
+            _ if self.owed.is_empty() => "changed: the windows they touch are rebuilt",
             _ => "changed: the windows they touch are rebuilt, except those named below",
         };
         vec![format!("{} inputs, from {first} to {last}, {what}; --verbose names each", inputs.len())]
-    };
-    by_state.into_iter().flat_map(notes).collect()
+    }
+
+    /// The note on an input that is neither new nor unchanged. Another note names the windows that cannot be rebuilt, so this
+    /// one does not say that they are.
+    fn note(&self, input: &InputRecord) -> Option<String> {
+        let owed = &self.owed;
+
+        match (input.state, &input.same_as) {
+            (InputState::SameContent, Some(other)) => {
+                Some(format!("{} has the same content as {other}: it is not loaded again", input.path))
+            }
+            (InputState::Renamed, Some(before)) => {
+                Some(format!("{} is {before} under another name: it is not loaded again", input.path))
+            }
+            (InputState::LeftOut, _) if !Without::new(&self.options.without).takes(&input.path) => {
+                Some(format!("{} is no longer part of the pull or the dump: its rows are removed", input.path))
+            }
+            (InputState::LeftOut, _) => {
+                let except = owed.of_input(&input.path).map(|windows| format!(", except from window {windows}"));
+                Some(format!("{} is gone: the run removes its rows for good{}", input.path, except.unwrap_or_default()))
+            }
+            (InputState::Gone, _) => {
+                let except =
+                    owed.lost_of(&input.path).map(|windows| format!(", except those lost with window {windows}"));
+                Some(format!(
+                    "{0} is gone: its cells stay in the table{1}; run with --without {2} to take them out{3}",
+                    input.path,
+                    except.unwrap_or_default(),
+                    shell_word(&input.path),
+                    self.rows_of(&input.path)
+                ))
+            }
+            (InputState::Empty, _) => Some(format!(
+                "warning: {0} has no rows any more: the cells of those that it had stay in the table; put its content back, or run with \
+                 --without {1} to take them out{2}",
+                input.path,
+                shell_word(&input.path),
+                self.rows_of(&input.path)
+            )),
+            (InputState::ReadAgain, _) => Some(format!("{} is read again, as requested", input.path)),
+            (InputState::Grown, _) => input.added.map(|Added { bytes, rows }| {
+                let rows = if rows == 1 { "1 row is".to_owned() } else { format!("{rows} rows are") };
+                let before = input.same_as.as_ref().map(|before| format!("is {before} under another name and "));
+                format!(
+                    "{} {}grew by {}: {rows} appended",
+                    input.path,
+                    before.unwrap_or_default(),
+                    several(bytes, "byte")
+                )
+            }),
+            (InputState::Changed, _) => match owed.of_input(&input.path) {
+                None => Some(format!("{} changed: the windows it touches are rebuilt", input.path)),
+                Some(windows) if owed.rebuilds => {
+                    Some(format!("{} changed: the windows it touches are rebuilt, except {windows}", input.path))
+                }
+                Some(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The rows of a missing input that --without would delete, in parentheses.
+    fn rows_of(&self, path: &str) -> String {
+        self.missing.get(path).map(|rows| format!(" ({})", up_to(*rows))).unwrap_or_default()
+    }
 }
 
 /// The windows that inputs owe after a load.
@@ -534,64 +624,6 @@ impl<'a> OwedOfInputs<'a> {
     }
 }
 
-/// The note on an input that is neither new nor unchanged. Another note names the windows that cannot be rebuilt, so this
-/// one does not say that they are.
-fn note(
-    input: &InputRecord,
-    options: &RunOptions,
-    owed: &OwedOfInputs<'_>,
-    missing: &BTreeMap<String, u64>,
-) -> Option<String> {
-    // The rows that --without would delete.
-    let rows = || missing.get(&input.path).map(|rows| format!(" ({})", up_to(*rows))).unwrap_or_default();
-    match (input.state, &input.same_as) {
-        (InputState::SameContent, Some(other)) => {
-            Some(format!("{} has the same content as {other}: it is not loaded again", input.path))
-        }
-        (InputState::Renamed, Some(before)) => {
-            Some(format!("{} is {before} under another name: it is not loaded again", input.path))
-        }
-        (InputState::LeftOut, _) if !Without::new(&options.without).takes(&input.path) => {
-            Some(format!("{} is no longer part of the pull or the dump: its rows are removed", input.path))
-        }
-        (InputState::LeftOut, _) => {
-            let except = owed.of_input(&input.path).map(|windows| format!(", except from window {windows}"));
-            Some(format!("{} is gone: the run removes its rows for good{}", input.path, except.unwrap_or_default()))
-        }
-        (InputState::Gone, _) => {
-            let except = owed.lost_of(&input.path).map(|windows| format!(", except those lost with window {windows}"));
-            Some(format!(
-                "{0} is gone: its cells stay in the table{1}; run with --without {2} to take them out{3}",
-                input.path,
-                except.unwrap_or_default(),
-                shell_word(&input.path),
-                rows()
-            ))
-        }
-        (InputState::Empty, _) => Some(format!(
-            "warning: {0} has no rows any more: the cells of those that it had stay in the table; put its content back, or run with \
-             --without {1} to take them out{2}",
-            input.path,
-            shell_word(&input.path),
-            rows()
-        )),
-        (InputState::ReadAgain, _) => Some(format!("{} is read again, as requested", input.path)),
-        (InputState::Grown, _) => input.added.map(|Added { bytes, rows }| {
-            let rows = if rows == 1 { "1 row is".to_owned() } else { format!("{rows} rows are") };
-            let before = input.same_as.as_ref().map(|before| format!("is {before} under another name and "));
-            format!("{} {}grew by {}: {rows} appended", input.path, before.unwrap_or_default(), several(bytes, "byte"))
-        }),
-        (InputState::Changed, _) => match owed.of_input(&input.path) {
-            None => Some(format!("{} changed: the windows it touches are rebuilt", input.path)),
-            Some(windows) if owed.rebuilds => {
-                Some(format!("{} changed: the windows it touches are rebuilt, except {windows}", input.path))
-            }
-            Some(_) => None,
-        },
-        _ => None,
-    }
-}
-
 /// The warning about rows of changed inputs that stay hidden.
 fn hidden_note(load: &LoadRecord) -> String {
     let LoadRecord { table, stats, .. } = load;
@@ -601,79 +633,4 @@ fn hidden_note(load: &LoadRecord) -> String {
          inputs came first; to show {them}, put {them} into a new file",
         them = if stats.rows_hidden == 1 { "it" } else { "them" }
     )
-}
-
-/// Notes on the values and records that were read, once per source.
-fn reading_notes(loads: &[Pending]) -> Vec<String> {
-    let mut notes = Vec::new();
-    let mut sources: Vec<&str> = loads.iter().map(|load| load.record.source.as_str()).collect();
-    sources.sort_unstable();
-    sources.dedup();
-    for source in sources {
-        // Tables of a source read the same rows, unless one is behind.
-        let most = |count: fn(&LoadStats) -> u64| {
-            loads.iter().filter(|load| load.record.source == source).map(|load| count(&load.record.stats)).max()
-        };
-        if let Some(times @ 1..) = most(|stats| stats.repeated_times) {
-            notes.push(format!(
-                "source {source}: {} twice, because the clocks go back: the first of the two is taken",
-                occur(times)
-            ));
-        }
-        if let Some(times @ 1..) = most(|stats| stats.cut_times) {
-            let have = if times == 1 { "has" } else { "have" };
-            let times = several(times, "time");
-            notes.push(format!("source {source}: {times} {have} digits beyond the microsecond, which are cut off"));
-        }
-        let noted = |of: fn(&LoadStats) -> Option<&NotedRows>| {
-            let of_source = loads.iter().filter(|load| load.record.source == source);
-            of_source.filter_map(|load| of(&load.record.stats)).max_by_key(|rows| rows.count)
-        };
-        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.several_lines.as_ref()) {
-            let most = most(|stats| stats.most_lines).unwrap_or_default();
-            notes.push(format!(
-                "source {source}: records over several lines: {count}, one of {} (first: {file}, line {line}); if a stray quote joins them, correct it, or set `csv.quote = \"\"`",
-                several(most, "line")
-            ));
-        }
-        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.repeated_headers.as_ref()) {
-            notes.push(format!("source {source}: repeated headers, skipped: {count} (first: {file}, line {line})"));
-        }
-        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.changed_headers.as_ref()) {
-            notes.push(format!(
-                "source {source}: headers inside files, with columns in another order or other columns: {count} (first: {file}, line {line}); the rows below are read by their names"
-            ));
-        }
-        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.extra_fields.as_ref()) {
-            notes.push(format!(
-                "source {source}: rows with more fields than the header, which are empty and not read: {count} (first: {file}, line {line})"
-            ));
-        }
-        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.comment_rows.as_ref()) {
-            notes.push(format!(
-                "source {source}: lines with as many fields as the header that begin with the mark of `csv.comment`, and are not read: {count} (first: {file}, line {line})"
-            ));
-        }
-        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.empty_lists.as_ref()) {
-            notes.push(format!(
-                "source {source}: lists of `each` that are empty and give no event: {count} (first: {file}, line {line})"
-            ));
-        }
-        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.unmarked_ends.as_ref()) {
-            notes.push(format!(
-                "source {source}: streams of Arrow that end without their end mark, perhaps cut short: {count} (first: {file}, behind row {line})"
-            ));
-        }
-        if let Some(NotedRows { count, file, line }) = noted(|stats| stats.bare_returns.as_ref()) {
-            notes.push(format!(
-                "source {source}: records with a carriage return (CR) that ends no line and stays in its value: {count} (first: {file}, line {line})"
-            ));
-        }
-        if let Some(values @ 1..) = most(|stats| stats.nan_values) {
-            let (are, were) = if values == 1 { ("is", "was") } else { ("are", "were") };
-            let values = several(values, "value");
-            notes.push(format!("source {source}: {values} {are} NaN and {were} taken as null; `nan` says otherwise"));
-        }
-    }
-    notes
 }

@@ -177,6 +177,7 @@ pub(crate) fn expired_notes(job: &Job, loads: &[Pending], now: i64) -> Vec<Strin
             continue;
         };
         let Ok(day) = i32::try_from(oldest.div_euclid(DAY)) else { continue };
+
         if oldest < now.saturating_sub(age) {
             let file = load.inputs_read().find(|input| input.days.contains(&day));
             let of_file = file.map_or(String::new(), |input| format!(" of {}", input.path));
@@ -214,6 +215,7 @@ pub(crate) fn split_groups_notes(table: &Table, loads: &[Pending]) -> Vec<String
     if cells == 0 || table.spec.upsert {
         return Vec::new();
     }
+
     let (cells, were) = (several(cells, "cell"), if cells == 1 { "was" } else { "were" });
     vec![format!(
         "warning: {}: {cells} {were} replaced by other values of a later window: the query is asked for each window of the tables that \
@@ -321,7 +323,9 @@ fn rowless<'a>(files: impl Iterator<Item = (&'a str, u64)>) -> Vec<String> {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         folders.entry(folder).or_default().push((path, size));
     }
+
     let left: usize = folders.values().skip(FOLDERS).map(Vec::len).sum();
+
     let mut notes = Vec::new();
     for files in folders.values().take(FOLDERS) {
         let Some((first, size)) = files.first() else { continue };

@@ -46,16 +46,19 @@ pub(super) fn epoch_notes(loads: &[Pending]) -> Vec<String> {
     for load in loads {
         let (record, stats) = (&load.record, &load.record.stats);
         let Some((file, odd)) = &stats.first_odd_epoch else { continue };
+
         let is_mixed = stats.likely_epochs > stats.odd_epochs;
         let is_other = stats.likely_epochs == 0 && record.before > 0 && odd.has_unit;
         if !(is_mixed || is_other) || !told.insert(record.source.as_str()) {
             continue;
         }
+
         let others = match stats.odd_epochs {
             1 => String::new(),
             2 => " (and 1 other value)".to_owned(),
             count => format!(" (and {} other values)", count - 1),
         };
+
         notes.push(format!(
             "warning: {file}, line {}, {}: {}{others}: the unit may be mixed; correct the file, or leave such rows out with `where`",
             odd.line, odd.column, odd.text

@@ -70,13 +70,18 @@ pub(crate) fn add_names(version: &Version, names: &mut BTreeSet<String>) {
 
 /// Those of `candidates` that are most like `wanted`: the same file elsewhere, then by edit distance.
 fn nearest(wanted: &str, candidates: BTreeSet<&str>) -> Vec<String> {
-    let file = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
-    let mut ranked: Vec<(bool, usize, &str)> = candidates
-        .into_iter()
-        .map(|path| (file(path) != file(wanted), strsim::damerau_levenshtein(wanted, path), path))
-        .collect();
+    let ranked = candidates.into_iter().map(|path| {
+        let is_other_file = file_name(path) != file_name(wanted);
+        (is_other_file, strsim::damerau_levenshtein(wanted, path), path)
+    });
+    let mut ranked: Vec<(bool, usize, &str)> = ranked.collect();
     ranked.sort_unstable();
     ranked.into_iter().take(SUGGESTED).map(|(_, _, path)| path.to_owned()).collect()
+}
+
+/// The name of a file without its folders.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 #[cfg(test)]
