@@ -14,8 +14,39 @@ use crate::units::tally::Tally;
 /// Most rounds of one call; the rest waits for the next. One usually suffices, two always should.
 const ROUNDS: usize = 8;
 
-/// Number of SSTs, and their bytes.
-type SstTotals = (usize, u64);
+/// SSTs of a window.
+#[derive(Debug, Clone, Copy, Default)]
+struct SstTotals {
+    number: usize,
+    bytes: u64,
+}
+
+impl SstTotals {
+    fn add(&mut self, ssts: &[Sst]) {
+        self.number += ssts.len();
+        self.bytes += ssts.iter().map(|sst| sst.bytes).sum::<u64>();
+    }
+}
+
+/// The SSTs of a window before and after it is compacted.
+#[derive(Debug, Clone, Copy, Default)]
+struct WindowTotals {
+    before: SstTotals,
+    after: SstTotals,
+}
+
+/// What does the merges of a compaction in other processes.
+#[derive(Clone, Copy)]
+pub struct MergesElsewhere<'a> {
+    /// Brings the merges to these processes.
+    pub carrier: &'a dyn UnitCarrier,
+    /// The root that they work in, as the project names it.
+    pub root: &'a str,
+    /// Stops the compaction on request.
+    pub stop: &'a Stop,
+    /// Receives notes for the user.
+    pub note: &'a (dyn Fn(String) + Sync),
+}
 
 /// Compacts `table` as far as `extent` asks, starting with `first`, a plan of its newest version, until `stop` is set.
 ///
@@ -32,7 +63,7 @@ pub fn compact(
     compact_by(store, first, extent, ids, &Merger { ids, go_on: &|| stop.go_on(&table) })
 }
 
-/// As [`compact`], by other processes, to which `carrier` brings the merges; they work in `root`, as the project names it.
+/// As [`compact`], by other processes.
 ///
 /// # Errors
 /// As [`compact`], and those of carrying.
@@ -41,9 +72,9 @@ pub fn compact_elsewhere(
     first: CompactionPlan,
     extent: CompactionExtent,
     ids: &dyn Ids,
-    (carrier, root, stop): (&dyn UnitCarrier, &str, &Stop),
-    note: &(dyn Fn(String) + Sync),
+    elsewhere: MergesElsewhere<'_>,
 ) -> Result<CompactionRecord> {
+    let MergesElsewhere { carrier, root, stop, note } = elsewhere;
     let tally = Tally::default();
     compact_by(store, first, extent, ids, &CarriedMerges { carrier, root, stop, tally: &tally, note })
 }
@@ -60,11 +91,13 @@ pub(crate) fn compact_by(
     let (table, now) = (snapshot.table().clone(), plan.asked);
     let mut record = CompactionRecord { table: table.name().to_owned(), ..CompactionRecord::default() };
     (record.before, record.version) = (snapshot.version().number, snapshot.version().number);
-    let mut windows: BTreeMap<i64, (SstTotals, SstTotals)> = BTreeMap::new();
+    let mut windows: BTreeMap<i64, WindowTotals> = BTreeMap::new();
+
     for _ in 0..ROUNDS {
         if plan.is_empty() {
             break;
         }
+
         let done = Compaction::run_by(&plan, runner)?;
         record.version = commit(&snapshot, &done, &plan, ids)?.number;
         record.cells_removed += done.removed;
@@ -72,15 +105,17 @@ pub(crate) fn compact_by(
         if plan.is_last() {
             break;
         }
+
         snapshot = store.snapshot(table.name())?;
         plan = CompactionPlan::of_extent(&snapshot, now, extent)?;
     }
+
     record.windows = windows.len();
-    for ((ssts, bytes), (ssts_after, bytes_after)) in windows.into_values() {
-        record.ssts_before += ssts;
-        record.bytes_before += bytes;
-        record.ssts_after += ssts_after;
-        record.bytes_after += bytes_after;
+    for WindowTotals { before, after } in windows.into_values() {
+        record.ssts_before += before.number;
+        record.bytes_before += before.bytes;
+        record.ssts_after += after.number;
+        record.bytes_after += after.bytes;
     }
     Ok(record)
 }
@@ -90,18 +125,16 @@ fn commit(snapshot: &Snapshot, done: &Compaction, plan: &CompactionPlan, ids: &d
 }
 
 /// Sums a round by window: the state before counts from the first round, the state after from the last.
-fn note(windows: &mut BTreeMap<i64, (SstTotals, SstTotals)>, plan: &CompactionPlan, done: &Compaction) {
-    let mut round: BTreeMap<i64, (SstTotals, SstTotals)> = BTreeMap::new();
-    let add = |files: &mut SstTotals, ssts: &[Sst]| {
-        *files = (files.0 + ssts.len(), files.1 + ssts.iter().map(|sst| sst.bytes).sum::<u64>());
-    };
+fn note(windows: &mut BTreeMap<i64, WindowTotals>, plan: &CompactionPlan, done: &Compaction) {
+    let mut round: BTreeMap<i64, WindowTotals> = BTreeMap::new();
     for merge in &plan.merges {
-        add(&mut round.entry(merge.window).or_default().0, &merge.ssts);
+        round.entry(merge.window).or_default().before.add(&merge.ssts);
     }
     for replacement in done.edit.compacted.iter().flat_map(|compacted| &compacted.replacements) {
-        add(&mut round.entry(replacement.window).or_default().1, &replacement.ssts);
+        round.entry(replacement.window).or_default().after.add(&replacement.ssts);
     }
-    for (window, (before, after)) in round {
-        windows.entry(window).or_insert((before, after)).1 = after;
+
+    for (window, totals) in round {
+        windows.entry(window).or_insert(totals).after = totals.after;
     }
 }

@@ -54,7 +54,7 @@ pub struct DropPlan {
     pub job: String,
     /// Files that it has.
     pub files: usize,
-    /// Bytes of them.
+    /// Bytes of all of these files.
     pub bytes: u64,
     /// The table of a catalog, in words, that goes on naming the files.
     pub cataloged: Option<String>,

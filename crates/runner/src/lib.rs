@@ -32,7 +32,7 @@ pub mod units;
 mod web;
 mod worker;
 
-pub use compact::{compact, compact_elsewhere};
+pub use compact::{MergesElsewhere, compact, compact_elsewhere};
 pub use drop::{DropLock, DropPlan, DroppedKind};
 pub use fault::lost_store::{LostStore, LostTable};
 pub use ids::UlidIds;

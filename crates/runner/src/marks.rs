@@ -235,11 +235,11 @@ impl Marks {
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         let paths = paths.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
-        let mark = |path: PathBuf| {
+        let marks = paths.filter_map(|path| {
             let mark: Mark = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
             Some(Mark { job: path.file_stem()?.to_string_lossy().into_owned(), ..mark })
-        };
-        paths.filter_map(mark).collect()
+        });
+        marks.collect()
     }
 
     /// Keeps the marks of the roots that were used last: roots for a trial leave marks, too.

@@ -12,7 +12,7 @@ use crate::fault::error::RunError;
 
 /// Tables that queries may read.
 pub struct ReadableTables {
-    /// Readable tables.
+    /// The tables that can be read, with their columns.
     pub tables: Vec<Declared>,
     /// Damaged tables of other jobs.
     damaged: Vec<(String, StoreError)>,

@@ -29,6 +29,7 @@ pub fn source_storage(project: &Project, job: &Job, runtime: &Handle, stop: &Sto
     let stop = stop.clone();
     let storage = Storage::new(project.dir.clone(), Some(runtime.clone()));
     let mut storage = storage.with_stop_check(move || stop.asked().is_none());
+
     for source in &job.sources {
         let mut settings = Vec::new();
         for setting in &source.storage {
@@ -60,11 +61,11 @@ pub fn check_stores(project: &Project, job: &Job, runtime: &Handle) -> Result<()
                 Err(_) => is_complete = false,
             }
         }
+
         let storage =
             Storage::new(project.dir.clone(), Some(runtime.clone())).with_settings(&source.spec.name, settings);
         let checked = if is_complete { storage.check_stores(&source.spec) } else { Ok(()) };
-        let name = || source.spec.name.clone();
-        checked.map_err(|error| RunError::Files { source_name: name(), source: Box::new(error) })?;
+        checked.map_err(|error| RunError::Files { source_name: source.spec.name.clone(), source: Box::new(error) })?;
     }
     Ok(())
 }

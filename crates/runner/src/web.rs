@@ -23,7 +23,7 @@ pub enum DownloadError {
         /// The address, without what may be secret.
         url: String,
     },
-    /// The server refused.
+    /// The server refused the request.
     #[error("{url} cannot be read: the answer is {status}")]
     Refused {
         /// The address, without what may be secret.
@@ -31,7 +31,7 @@ pub enum DownloadError {
         /// The status of the answer.
         status: String,
     },
-    /// The request failed.
+    /// The request failed without an answer.
     #[error("{url} cannot be read: {reason}")]
     Request {
         /// The address, without what may be secret.
@@ -44,13 +44,13 @@ pub enum DownloadError {
     TooLarge {
         /// The address, without what may be secret.
         url: String,
-        /// The limit.
+        /// The most bytes that it may have.
         limit: u64,
     },
     /// The copy could not be written.
     #[error("cannot write {path}: {source}")]
     Write {
-        /// Its path.
+        /// Path of the copy.
         path: String,
         /// The error of the disk.
         source: io::Error,

@@ -139,7 +139,7 @@ fn measure(global: &Global, project: &Project, name: &str, day: Option<NaiveDate
     let job = Job::load(project, name)?;
     let days = day.map(|day| day..=day);
     let run = ulid_text(UlidIds::default().next());
-    let DataChecks { found, failing } = check_data(project, &job, days.as_ref(), (&run, clock()))?;
+    let DataChecks { found, failing } = check_data(project, &job, days.as_ref(), &run, clock())?;
 
     let mut out = sentences(global.output);
     let rows = match global.output {

@@ -29,7 +29,7 @@ pub enum RunError {
     Push {
         /// Its name in the job file.
         push: String,
-        /// Why.
+        /// What ended the push.
         source: PushFailure,
     },
     /// An export that is published, and not committed to its catalog.
@@ -37,7 +37,7 @@ pub enum RunError {
     Catalog {
         /// The table and its catalog.
         table: String,
-        /// Why.
+        /// Why it is not there.
         source: Box<CatalogFailure>,
     },
     /// A push into a table that the rows were pulled from.
@@ -48,7 +48,7 @@ pub enum RunError {
     PushToSource {
         /// Its name in the job file.
         push: String,
-        /// The table.
+        /// Name of the table here.
         table: String,
         /// The table in Bigtable.
         target: String,
@@ -61,7 +61,7 @@ pub enum RunError {
     PulledFamily {
         /// The directory of the pull.
         directory: String,
-        /// The family.
+        /// The family in Bigtable.
         family: String,
         /// The column of its values.
         column: String,
@@ -84,19 +84,19 @@ pub enum RunError {
          or let more pass by `max_rejected` or `rejected_floor` of the source"
     )]
     TooManyRejected {
-        /// The source.
+        /// Name of the source.
         source_name: Box<str>,
         /// Rows rejected, or lines if rejected records go over several.
         rejected: u64,
         /// Rows, or lines, read.
         read: u64,
-        /// `rows` or `lines`.
+        /// `rows` or `lines`, whichever was counted.
         what: &'static str,
         /// The limit as in the job file.
         limit: Box<str>,
         /// The first rejected rows: file, line, column and reason of each.
         first: Box<str>,
-        /// The job.
+        /// Name of the job.
         job: Box<str>,
         /// File with the rejected rows.
         log: Box<str>,
@@ -108,17 +108,17 @@ pub enum RunError {
          query or the layout"
     )]
     TooManyQueryRejected {
-        /// The table.
+        /// Name of the derived table.
         table: String,
-        /// Rows rejected.
+        /// Rows that were rejected.
         rejected: u64,
         /// Rows the query gave.
         read: u64,
-        /// The limit.
+        /// The limit, as a job file would have it.
         limit: Box<str>,
         /// The first rejected rows: window, row, column and reason of each.
         first: Box<str>,
-        /// The job.
+        /// Name of the job.
         job: String,
         /// File with the rejected rows.
         log: Box<str>,
@@ -131,7 +131,7 @@ pub enum RunError {
         only_derived(derived)
     )]
     RebuildGone {
-        /// The table.
+        /// Name of the table.
         table: String,
         /// The inputs; the rest is counted.
         gone: String,
@@ -146,7 +146,7 @@ pub enum RunError {
          old name back to the job; what no job declares any more goes by `tidetable drop`"
     )]
     ExportOwned {
-        /// The export.
+        /// Export of this job.
         export: String,
         /// The common name: of the export, or of a part of it.
         name: String,
@@ -189,7 +189,7 @@ pub enum RunError {
     /// Nothing of a name in the store, neither a table nor an export.
     #[error("there is no table or export {name} in the store; `tidetable tables` lists them")]
     NothingToDrop {
-        /// The name.
+        /// The name that was given.
         name: String,
     },
     /// A directory that an export has which the job declared before.
@@ -200,7 +200,7 @@ pub enum RunError {
     ExportFormer {
         /// The export of the job file.
         export: String,
-        /// The directory.
+        /// The directory, inside `exports`.
         folder: String,
         /// The export that published the directory.
         former: String,
@@ -213,11 +213,11 @@ pub enum RunError {
     NameConflict {
         /// The export or table.
         name: String,
-        /// The common name.
+        /// A name that both can have.
         both: String,
         /// The export or table of the other job.
         other: String,
-        /// The other job.
+        /// Name of the other job.
         job: String,
     },
     /// A query that reads what cannot be restricted to a period, or whose changes cannot be followed.
@@ -226,7 +226,7 @@ pub enum RunError {
          per = \"query\" may read rows.T and cells.T too"
     )]
     NotByPeriod {
-        /// The export.
+        /// Name of the export.
         export: String,
         /// What is wrong with it.
         found: String,
@@ -234,9 +234,9 @@ pub enum RunError {
     /// A column in `keys` that the query does not return.
     #[error("export {export}: `keys` names {key}, which is not a column of its query; the columns are {columns}")]
     UnknownKey {
-        /// The export.
+        /// Name of the export.
         export: String,
-        /// The column.
+        /// The column that is missing.
         key: String,
         /// The columns of the query.
         columns: String,
@@ -247,11 +247,11 @@ pub enum RunError {
          CAST({column} AS VARCHAR) AS {column}", log.key(), log.table()
     )]
     TableType {
-        /// The export.
+        /// Name of the export.
         export: String,
         /// The kind of log.
         log: TableLog,
-        /// The column.
+        /// Name of the column.
         column: String,
         /// Its type, an Arrow data type.
         kind: String,
@@ -262,34 +262,34 @@ pub enum RunError {
          of its own: leave it out, or give it another name with AS"
     )]
     DayColumnTaken {
-        /// The export.
+        /// Name of the export.
         export: String,
-        /// The column.
+        /// Name of the column.
         column: String,
     },
     /// A root that is no storage.
     #[error("the store's root: {source}")]
     Root {
-        /// The cause.
+        /// Why it is none.
         source: Box<SourceError>,
     },
     /// A place of the command line that is no storage.
     #[error("{place}: {source}")]
     Place {
-        /// The place.
+        /// The place that was given.
         place: String,
-        /// The cause.
+        /// Why it is none.
         source: Box<SourceError>,
     },
     /// Files of a source that cannot be reached as they are named.
     #[error("source {source_name}: {source}")]
     Files {
-        /// The source.
+        /// Name of the source.
         source_name: String,
-        /// The cause.
+        /// Why they cannot be reached.
         source: Box<SourceError>,
     },
-    /// A library panicked.
+    /// A library panicked during the run.
     #[error("the run stopped at a fault: {0}")]
     Panicked(#[from] Panicked),
     /// A bucket whose conditional writes are not.
@@ -298,23 +298,23 @@ pub enum RunError {
          honours conditional writes (docs/guide/bucket.md), or a folder"
     )]
     Unconditional {
-        /// The bucket.
+        /// URL of the bucket.
         root: String,
-        /// What it did.
+        /// What it did wrong, as a clause.
         what: &'static str,
     },
     /// A setting of the root's storage that cannot be read.
     #[error("tidetable.toml: `{key}` of the root's storage: {reason}")]
     RootSecret {
-        /// The key.
+        /// The key in `tidetable.toml`.
         key: &'static str,
-        /// Why.
+        /// Why it has no value.
         reason: NoSecret,
     },
     /// A root with an unfinished restore.
     #[error("a restore into {root} is unfinished: `{command}` goes on with it")]
     HalfRestored {
-        /// The root.
+        /// The root as the project names it.
         root: String,
         /// The command that goes on with it.
         command: String,
@@ -322,13 +322,13 @@ pub enum RunError {
     /// A table or export that the job does not have.
     #[error("--select {selected}: job {job} has no such {what}; it has {known}")]
     NotSelected {
-        /// As given.
+        /// The name that was given.
         selected: String,
-        /// The job.
+        /// Name of the job.
         job: String,
-        /// `table` or `export`.
+        /// What it was to be: `table` or `export`.
         what: &'static str,
-        /// Those it has.
+        /// The names of those that it has.
         known: String,
     },
     /// Another run of the job holds the lock.
@@ -337,9 +337,9 @@ pub enum RunError {
          --if-locked skip"
     )]
     Locked {
-        /// The job.
+        /// Name of the job.
         job: String,
-        /// The other run.
+        /// Name of the other run.
         run: String,
         /// Its process and machine.
         place: String,
@@ -347,9 +347,9 @@ pub enum RunError {
     /// A job runs during an operation that excludes runs.
     #[error("job {job} is running (run {run}, {place}): wait for its end, nothing was changed")]
     Running {
-        /// The job.
+        /// Name of the job.
         job: String,
-        /// The run.
+        /// Name of the run.
         run: String,
         /// Its process and machine.
         place: String,
@@ -359,25 +359,25 @@ pub enum RunError {
     Staging {
         /// Path inside the store.
         path: String,
-        /// The cause.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A secret that the job file refers to is missing.
     #[error("source {source_name}: `{key}` of its storage: {reason}")]
     Secret {
-        /// The source.
+        /// Name of the source.
         source_name: String,
         /// The key of the job file.
         key: &'static str,
-        /// Why.
+        /// Why it has no value.
         reason: NoSecret,
     },
     /// The lock of a job could not be opened.
     #[error("cannot lock {}: {source}", path.display())]
     Lock {
-        /// Its file.
+        /// Path of the lock file.
         path: PathBuf,
-        /// The cause.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The run was asked to stop.
@@ -392,7 +392,7 @@ pub enum RunError {
          run with --adopt to keep those files until their days are published again, or with --force to publish all again"
     )]
     ListMissing {
-        /// The export.
+        /// Name of the export.
         export: String,
         /// One of its directories.
         folder: String,
@@ -403,15 +403,15 @@ pub enum RunError {
          --rebuild to rebuild the table and those days"
     )]
     TableMissing {
-        /// The export.
+        /// Name of the export.
         export: String,
-        /// The table.
+        /// Name of the missing table.
         table: String,
     },
     /// A name of `--without` that is no input.
     #[error("--without {path}: {who} no input of that name{}", suggestion(near))]
     UnknownInput {
-        /// As given.
+        /// The name that was given.
         path: String,
         /// Whose inputs were searched, with its verb, such as `job meters has`.
         who: String,
@@ -424,7 +424,7 @@ pub enum RunError {
          make room there (`tidetable vacuum --older-than 0d --yes` removes all old versions), and the next run goes on"
     )]
     DiskFull {
-        /// The root.
+        /// Path of the root.
         root: String,
         /// Its free space, with unit.
         free: String,
@@ -434,7 +434,7 @@ pub enum RunError {
     /// A window of a table that cannot be read.
     #[error("window {window} of table {table} cannot be read: {reason}")]
     Damaged {
-        /// The table.
+        /// Name of the table.
         table: String,
         /// Name of the window, or of the first and the last.
         window: String,
@@ -448,9 +448,9 @@ pub enum RunError {
         windows.join(", ")
     )]
     RebuildLost {
-        /// The derived table.
+        /// Name of the derived table.
         table: String,
-        /// The windows.
+        /// Names of the windows that cannot be read.
         windows: Vec<String>,
     },
     /// A part or a push of a table that lost cells.
@@ -459,7 +459,7 @@ pub enum RunError {
          `tidetable status {job}` says how to load them again"
     )]
     LostCells {
-        /// The table.
+        /// Name of the table.
         table: String,
         /// The job of the table.
         job: String,
@@ -478,9 +478,9 @@ pub enum RunError {
     /// An error of a query.
     #[error("export {export}: {source}")]
     Query {
-        /// The export.
+        /// Name of the export.
         export: String,
-        /// The cause.
+        /// The error of its query.
         source: Box<SqlError>,
     },
     /// A query that reads what another job makes, before that ran.
@@ -488,7 +488,7 @@ pub enum RunError {
         "export {export} reads {name}, which job {job} makes and has not made yet: run it first with `tidetable run {job}`"
     )]
     NotMade {
-        /// The export.
+        /// Name of the export.
         export: String,
         /// The table or export that it reads.
         name: String,
@@ -498,9 +498,9 @@ pub enum RunError {
     /// An error of a check.
     #[error("a check of {table}: {source}")]
     Check {
-        /// The table.
+        /// Name of the table.
         table: String,
-        /// The cause.
+        /// The error of its query.
         source: Box<SqlError>,
     },
     /// An error of publishing.
@@ -536,7 +536,7 @@ pub enum RunError {
     /// A unit names what the job does not have.
     #[error("\"{job}\" is not in the job as {} has it: copy the project directory of the run to this machine", dir.display())]
     UnknownJob {
-        /// What it names.
+        /// The job, table, source or export that it names.
         job: String,
         /// The project directory of this process.
         dir: PathBuf,
@@ -547,17 +547,17 @@ pub enum RunError {
         dir.display()
     )]
     JobElsewhere {
-        /// The job.
+        /// Name of the job.
         job: String,
         /// The project directory of this process.
         dir: PathBuf,
-        /// The cause.
+        /// Why it cannot be read.
         reason: String,
     },
     /// This machine has another job of the name.
     #[error("job {job} in {} is not that of the run: copy the project directory of the run to this machine", dir.display())]
     OtherJob {
-        /// The job.
+        /// Name of the job.
         job: String,
         /// The project directory of this process.
         dir: PathBuf,
@@ -567,7 +567,7 @@ pub enum RunError {
         "executor {executor} answered another unit: use one scheduler for tidetable alone, and the same build everywhere"
     )]
     OtherAnswer {
-        /// Who answered.
+        /// Name of the executor that answered.
         executor: String,
     },
 }
@@ -585,27 +585,27 @@ pub enum NoSecret {
     /// No such environment variable.
     #[error("the environment variable {name} is not set; set it where tidetable runs")]
     NoVariable {
-        /// Its name.
+        /// Name of the variable.
         name: String,
     },
     /// An environment variable without a value.
     #[error("the environment variable {name} is empty; set it where tidetable runs")]
     EmptyVariable {
-        /// Its name.
+        /// Name of the variable.
         name: String,
     },
     /// A file that cannot be read.
     #[error("cannot read {}: {source}; create it, or correct its path in the job file", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The cause.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A file that holds nothing.
     #[error("{} is empty; write the value into it", path.display())]
     EmptyFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A value that is not UTF-8.
@@ -639,6 +639,7 @@ impl RunError {
             | Self::Store(StoreError::Blob(BlobError::LeaseLost { .. })) => 75,
             Self::Interrupted { signal } => 128 + signal,
             Self::DiskFull { source, .. } => source.exit_code(),
+
             Self::Secret { .. }
             | Self::RootSecret { .. }
             | Self::Root { .. }
@@ -668,6 +669,7 @@ impl RunError {
             | Self::UnknownKey { .. }
             | Self::TableType { .. }
             | Self::DayColumnTaken { .. } => 2,
+
             // Damaged files are no mistake of the job.
             Self::Query { source, .. } if source.is_of_statement() => 2,
             _ => 1,

@@ -10,11 +10,11 @@ pub enum LostStore {
          `tidetable restore FOLDER`, or add `--new-root` to begin a new store there"
     )]
     Gone {
-        /// The root.
+        /// The root as the project names it.
         root: String,
         /// The last run known.
         run: String,
-        /// Its day.
+        /// Day of its end, `YYYY-MM-DD`.
         date: String,
     },
     /// A table is missing.
@@ -26,13 +26,13 @@ pub enum LostStore {
          the right disk, or add `--new-root` to go on with this store"
     )]
     Exchanged {
-        /// The root.
+        /// The root as the project names it.
         root: String,
-        /// The table.
+        /// Name of the table in both.
         table: String,
         /// The last run known.
         run: String,
-        /// Its day.
+        /// Day of its end, `YYYY-MM-DD`.
         date: String,
     },
 }
@@ -44,12 +44,12 @@ pub enum LostStore {
      the inputs that are still there with `--rebuild`"
 )]
 pub struct LostTable {
-    /// The root.
+    /// The root as the project names it.
     pub root: String,
-    /// The table.
+    /// Name of the missing table.
     pub table: String,
     /// The last run known.
     pub run: String,
-    /// Its day.
+    /// Day of its end, `YYYY-MM-DD`.
     pub date: String,
 }

@@ -6,7 +6,7 @@ use std::error::Error;
 #[derive(Debug, thiserror::Error)]
 #[error("{source}")]
 pub struct PushFailure {
-    /// The error.
+    /// The error that ended it.
     pub source: Box<dyn Error + Send + Sync>,
     /// Whether it may pass.
     pub is_transient: bool,

@@ -48,8 +48,10 @@ impl Stop {
 
     /// The same as an error of the store, for work on `what`.
     pub(crate) fn go_on(&self, what: &str) -> StoreResult<()> {
-        let stopped = |stopped| StoreError::Feed { input: what.to_owned(), source: Box::new(stopped) };
-        self.asked().map_or(Ok(()), |by| Err(stopped(by)))
+        match self.asked() {
+            Some(stopped) => Err(StoreError::Feed { input: what.to_owned(), source: Box::new(stopped) }),
+            None => Ok(()),
+        }
     }
 
     /// Waits until the run is asked to stop.

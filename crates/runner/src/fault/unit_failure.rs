@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct UnitFailure {
     /// The error, in words.
     pub message: String,
-    /// Who ran it.
+    /// Name of the executor that ran it.
     pub executor: String,
     /// Whether a retry may succeed.
     pub transient: bool,
@@ -23,26 +23,26 @@ pub enum CarryError {
     /// The run was asked to stop.
     #[error("stopped by signal {signal}")]
     Stopped {
-        /// The signal.
+        /// Number of the signal.
         signal: u8,
     },
-    /// No scheduler.
+    /// The scheduler does not answer.
     #[error(
         "the scheduler at {place} cannot be reached: {reason}; start it with `tidetable scheduler`, or correct the address. \
          What is committed stays: run the job again"
     )]
     Unreachable {
-        /// Its address.
+        /// Address of the scheduler.
         place: String,
-        /// The cause.
+        /// What failed, in words.
         reason: String,
     },
-    /// The scheduler refused.
+    /// The scheduler refused the units.
     #[error("the scheduler at {place} refused: {reason}")]
     Refused {
-        /// Its address.
+        /// Address of the scheduler.
         place: String,
-        /// The cause.
+        /// What it answered, in words.
         reason: String,
     },
     /// Some units were sent several times without an answer.
@@ -54,11 +54,11 @@ pub enum CarryError {
     Unanswered {
         /// Units without an answer.
         missing: usize,
-        /// All units.
+        /// Number of all units.
         all: usize,
         /// How often they were sent.
         times: u32,
-        /// The last failure.
+        /// The last failure of one of them.
         source: LostUnit,
     },
 }
@@ -111,6 +111,7 @@ impl LostUnit {
         if let Some((_, plain)) = cause {
             return format!("{who}: {plain}");
         }
+
         let line = said.lines().next().unwrap_or_default();
         let (line, _) = line.split_once(", details: [").unwrap_or((line, ""));
         let short: String = line.chars().take(SHOWN).collect();

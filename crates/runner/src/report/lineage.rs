@@ -104,8 +104,12 @@ impl Lineage {
             }
         }
 
-        let jobs = project.into_iter().flat_map(|project| project.jobs().into_iter().map(move |job| (project, job)));
-        let zone = |(project, name): (&Project, String)| Some((name.clone(), Job::load(project, &name).ok()?.timezone));
+        let mut zones = HashMap::new();
+        if let Some(project) = project {
+            for name in project.jobs() {
+                zones.extend(Job::load(project, &name).ok().map(|job| (name, job.timezone)));
+            }
+        }
 
         let mut loaded = HashMap::new();
         for record in Runs::of(blobs).readable(None)? {
@@ -119,7 +123,7 @@ impl Lineage {
 
         let (lists, damaged) = Published::readable(blobs)?;
         damaged.iter().for_each(leave_out);
-        Ok(Self { versions, lists, zones: jobs.filter_map(zone).collect(), loaded })
+        Ok(Self { versions, lists, zones, loaded })
     }
 
     /// The links of a table, an export or a part, upstream to the inputs and downstream to published parts; only of

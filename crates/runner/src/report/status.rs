@@ -527,8 +527,10 @@ fn of_list(list: &Published) -> OfTime<'_> {
 /// UTC days of windows with cells, in files of their own or in multi-window files.
 fn of_table<'a>(name: &'a str, version: &Version) -> OfTime<'a> {
     let shared: Vec<_> = version.ssts().filter_map(|sst| sst.multi_window.as_ref()).collect();
-    let is_shared = |start: i64| shared.iter().any(|joined| joined.holds(start));
-    let held = version.windows.iter().filter(|window| !window.ssts.is_empty() || is_shared(window.start));
+    let held = version
+        .windows
+        .iter()
+        .filter(|window| !window.ssts.is_empty() || shared.iter().any(|joined| joined.holds(window.start)));
     let days = held.flat_map(|window| window.days.keys()).filter_map(|day| NaiveDate::from_epoch_days(*day));
     OfTime { name, there: days.map(Period::day).collect(), empty: BTreeSet::new() }
 }

@@ -6,7 +6,7 @@ use tidetable_store::Store;
 
 use super::RunError;
 
-/// What was read.
+/// What a run knows before its stages begin.
 pub(super) struct Ahead {
     /// Gone and copied inputs that the last run of the job saw.
     pub(super) seen: Seen,
@@ -33,6 +33,7 @@ impl Ahead {
             record.save(blobs)?;
             return Ok(Self { seen: Seen::load(blobs, &job.name), failures: None });
         }
+
         std::thread::scope(|scope| {
             let saved = scope.spawn(|| fit().and_then(|()| Ok(record.save(blobs)?)));
             let failures = scope.spawn(|| Failures::load(blobs, &job.name));
@@ -41,6 +42,7 @@ impl Ahead {
             }
             scope.spawn(|| store.tables());
             let seen = Seen::load(blobs, &job.name);
+
             saved.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             Ok(Self { seen, failures: failures.join().ok().and_then(Result::ok) })
         })

@@ -13,6 +13,7 @@ use tidetable_layout::time::{DAY, window_of};
 use tidetable_record::{Failures, InputState, KnownVersions};
 use tidetable_sql::{QueryShape, Session, SessionOptions, SqlError, check_query, read_by};
 use tidetable_store::Version;
+use tidetable_store::published::Published;
 
 use crate::checks::presence::holds_records;
 use crate::fault::error::RunError;
@@ -40,6 +41,7 @@ impl Run<'_> {
         notes.extend(folder_notes(sources));
         notes.extend(idle_notes(&self.options.without, sources));
         notes.extend(sources.iter().flat_map(|source| &source.tables).filter_map(older_rules_note));
+
         let mut plan = Plan { job: self.job.name.clone(), notes, ..Plan::default() };
         for table in &self.job.tables {
             let planned = sources.iter().flat_map(|source| &source.tables);
@@ -54,16 +56,18 @@ impl Run<'_> {
                 (TableInput::Source(_), None) => continue,
             });
         }
+
         let failures = self.failures()?;
         let (stage, mut all) = (self.publish_stage(), ComparedExports::new());
         let mut read = HashSet::new();
         for export in &self.job.exports {
             let reads = self.reads(export)?;
-            let (planned, compared) = self.export((&stage, export), &reads, (&plan.tables, &failures))?;
+            let (planned, compared) = self.export(&stage, export, &reads, &plan.tables, &failures)?;
             plan.exports.push(planned);
             all.extend(compared.map(|compared| (export.name.clone(), compared)));
             read.extend(reads);
         }
+
         for table in self.checks_unread(&read) {
             let days = self.days_to_check_again(table, &failures);
             // A run of selected parts does not check tables.
@@ -72,6 +76,7 @@ impl Run<'_> {
                 plan.checks.push(CheckPlan { table: table.to_owned(), days });
             }
         }
+
         check_pushes(&self.job.pushes, &origins(self.job, &pulls(sources), self.store)?)?;
         plan.pushes = self.push_plans(&plan.tables)?;
         Ok((plan, all))
@@ -86,15 +91,19 @@ impl Run<'_> {
             Some(_) if planned.plan.changes_rows() => Some(TableReason::InputChanged),
             Some(_) => base.gc.is_some().then_some(TableReason::RulesChanged),
         };
+
         let held = self.held_days(planned)?;
         let owed = if base.reset.is_some() { Vec::new() } else { plan.owed_ahead(&base.version) };
         let stuck = StuckDays { window: table.spec.window, starts: owed.iter().map(|left| left.start).collect() };
         let inputs = inputs(&held, &stuck, plan, self.options);
+
         let mut days = Days::default();
-        let touching = |input: &&PlannedInput| {
-            !matches!(input.state, InputState::Gone | InputState::Empty | InputState::Renamed | InputState::SameContent)
-        };
-        inputs.iter().filter(touching).for_each(|input| days.add(&input.days));
+        for input in &inputs {
+            match input.state {
+                InputState::Gone | InputState::Empty | InputState::Renamed | InputState::SameContent => {}
+                _ => days.add(&input.days),
+            }
+        }
         if matches!(reason, Some(TableReason::Rebuild | TableReason::RulesChanged))
             && let Some(latest) = &base.latest
         {
@@ -103,6 +112,7 @@ impl Run<'_> {
         for start in plan.settled() {
             days.add(&settled_days(&base.version, table.spec.window, start, &held));
         }
+
         let lost = owed.iter().filter(|left| left.lost);
         let to_remove = plan.to_remove(&owed);
         Ok(TablePlan {
@@ -125,15 +135,18 @@ impl Run<'_> {
         let Some(latest) = planned.base.latest.as_ref().filter(|_| self.job.timezone != Tz::UTC) else {
             return Ok(held);
         };
+
         let InputPlan { changed, grown, given_up, vanished, .. } = &planned.plan;
         let without = Without::new(&self.options.without);
         let left_out = vanished.iter().filter(|input| without.takes(&input.path));
         let grown = grown.iter().map(|grown| &grown.held);
         let inputs = changed.iter().map(|(_, old)| old).chain(grown).chain(given_up).chain(left_out);
+
         let mut utc: BTreeSet<i32> = inputs.flat_map(|input| input.days.iter().copied()).collect();
         if planned.plan.settles() || planned.base.reset.is_some() || planned.base.gc.is_some() {
             utc.extend(days_of(latest));
         }
+
         let local: BTreeSet<NaiveDate> = utc.into_iter().flat_map(|day| local_days(self.job.timezone, day)).collect();
         let name = &planned.table.spec.name;
         let failed = |source| RunError::Check { table: name.clone(), source: Box::new(source) };
@@ -160,17 +173,20 @@ impl Run<'_> {
     /// The plan of a derived table: what changed since it was made, and what this run is going to change.
     fn derived(&self, table: &Table, shape: &QueryShape, before: &[TablePlan]) -> Result<TablePlan, RunError> {
         let name = &table.spec.name;
-        let upstream = || before.iter().filter(|other| shape.reads.contains(&other.table));
+        let upstream: Vec<&TablePlan> = before.iter().filter(|other| shape.reads.contains(&other.table)).collect();
         let mut days = Days::default();
-        upstream().for_each(|other| days.add(&other.days));
+        for other in &upstream {
+            days.add(&other.days);
+        }
         let mut reason = match self.store.table(name).latest()? {
             None => Some(TableReason::Missing),
             Some(latest) if self.options.rebuilds(name) => {
                 days.known.extend(days_of(&latest).flat_map(|day| local_days(self.job.timezone, day)));
                 Some(TableReason::Rebuild)
             }
-            Some(_) => upstream().any(|other| other.reason.is_some()).then_some(TableReason::UpstreamChanged),
+            Some(_) => upstream.iter().any(|other| other.reason.is_some()).then_some(TableReason::UpstreamChanged),
         };
+
         let mut there = true;
         for read in &shape.reads {
             there &= self.store.table(read).latest()?.is_some();
@@ -188,6 +204,7 @@ impl Run<'_> {
                 days.known.extend(utc.flat_map(|day| local_days(self.job.timezone, day)));
             }
         }
+
         Ok(TablePlan {
             table: name.clone(),
             reason,
@@ -211,8 +228,9 @@ impl Run<'_> {
         before: &[TablePlan],
         derived: &mut TablePlan,
     ) -> Result<Option<String>, RunError> {
-        let is_rebuilt = |name: &&String| before.iter().any(|other| other.table == **name && other.lost.is_empty());
-        let reads: Vec<String> = shape.reads.iter().filter(|name| !is_rebuilt(name)).cloned().collect();
+        let mut reads = shape.reads.clone();
+        // What is rebuilt lacks nothing after this run.
+        reads.retain(|name| !before.iter().any(|other| other.table == *name && other.lost.is_empty()));
         let Some(held_back) = self.held_back(table, &reads)? else { return Ok(None) };
 
         if held_back.is_whole && derived.reason == Some(TableReason::UpstreamChanged) {
@@ -224,78 +242,101 @@ impl Run<'_> {
     /// The parts to publish now, and after the tables have changed.
     fn export<'a>(
         &self,
-        (stage, export): (&PublishStage<'a>, &'a Export),
+        stage: &PublishStage<'a>,
+        export: &'a Export,
         reads: &[String],
-        (tables, failures): (&[TablePlan], &Failures),
+        tables: &[TablePlan],
+        failures: &Failures,
     ) -> Result<(ExportPlan, Option<ComparedExport<'a>>), RunError> {
-        let mut parts: BTreeMap<String, PlannedPart> = BTreeMap::new();
-        let mut unchanged = 0;
-        let mut there = Vec::new();
         let published = stage.published(export)?;
+        let there = self.tables_there(export, reads, &published)?;
+
+        let wanted = PartSelection::new(self.options, failures.labels(&export.name));
+        let is_there = there.len() == reads.len();
+        let compared = is_there.then(|| stage.compare(export, &there, &wanted, published.clone())).transpose();
+        let mut read = tables.iter().filter(|table| reads.contains(&table.table));
+        let compared = match compared {
+            // The export is compared again when its tables are rebuilt.
+            Err(RunError::Query { .. }) if read.any(|table| table.reason == Some(TableReason::Rebuild)) => None,
+            compared => compared?,
+        };
+
+        let mut plan = ExportPlan {
+            export: export.name.clone(),
+            parts: Vec::new(),
+            sealed: Vec::new(),
+            owed: Vec::new(),
+            unchanged: compared.as_ref().map_or(0, |compared| compared.unchanged),
+            unknown: false,
+        };
+        let mut parts: BTreeMap<String, PlannedPart> = BTreeMap::new();
+        for part in compared.iter().flat_map(|compared| &compared.parts) {
+            let StalePart { label, folder, reason, .. } = part.clone();
+            let planned = PlannedPart { label: label.clone(), part: folder, reason };
+            if self.stays_lost(part, tables) {
+                plan.owed.push(planned);
+            } else if part.sealed {
+                plan.sealed.push(planned);
+            } else {
+                parts.insert(label, planned);
+            }
+        }
+
+        for table in tables.iter().filter(|table| reads.contains(&table.table) && table.reason.is_some()) {
+            plan.unknown |= table.days.unknown;
+            for period in self.touched_periods(export, table) {
+                let label = period.label();
+                let known = published.parts.contains_key(&label);
+                if !wanted.takes(&export.name, &period, self.job.timezone, !known)
+                    || plan.sealed.iter().chain(&plan.owed).any(|part| part.label == label)
+                    || table.loses(&period.bounds(self.job.timezone))
+                {
+                    continue;
+                }
+                let reason = if known { format!("{} changed", table.table) } else { "missing".to_owned() };
+                let part = export.name_template.render_at(period.start);
+                parts.entry(label.clone()).or_insert(PlannedPart { label, part, reason });
+            }
+        }
+        plan.unknown &= wanted.may_take_unknown();
+        plan.parts = parts.into_values().collect();
+        Ok((plan, compared))
+    }
+
+    /// The tables that an export reads, as far as they exist.
+    ///
+    /// # Errors
+    /// If versions of one that the list of the export names are lost, or one that its parts were made from is gone.
+    fn tables_there(&self, export: &Export, reads: &[String], published: &Published) -> Result<Vec<String>, RunError> {
         let mut named = KnownVersions::default();
-        named.add_list(&published);
+        named.add_list(published);
+        let mut there = Vec::new();
         for table in reads {
             if let Some(newest) = self.store.table(table).latest()? {
                 named.check(self.store, table, &newest)?;
                 there.push(table.clone());
             }
         }
-        let lost = published.parts.values().flat_map(|part| part.sources.keys());
-        let lost = lost.clone().find(|table| reads.contains(table) && !there.contains(table));
-        if let Some(table) = lost.filter(|_| !self.options.rebuild) {
-            return Err(RunError::TableMissing { export: export.name.clone(), table: table.clone() });
+
+        let mut sources = published.parts.values().flat_map(|part| part.sources.keys());
+        let lost = sources.find(|table| reads.contains(table) && !there.contains(table));
+        match lost.filter(|_| !self.options.rebuild) {
+            Some(table) => Err(RunError::TableMissing { export: export.name.clone(), table: table.clone() }),
+            None => Ok(there),
         }
-        let wanted = PartSelection::new(self.options, failures.labels(&export.name));
-        let (mut sealed, mut owed) = (Vec::new(), Vec::new());
-        let is_there = there.len() == reads.len();
-        let compared = is_there.then(|| stage.compare(export, &there, &wanted, published.clone())).transpose();
-        let is_rebuilt = |table: &TablePlan| reads.contains(&table.table) && table.reason == Some(TableReason::Rebuild);
-        let compared = match compared {
-            // The export is compared again when its tables are rebuilt.
-            Err(RunError::Query { .. }) if tables.iter().any(is_rebuilt) => None,
-            compared => compared?,
-        };
-        if let Some(compared) = &compared {
-            unchanged = compared.unchanged;
-            for StalePart { period, label, folder, reason, sealed: stays, lost, .. } in compared.parts.iter().cloned() {
-                let planned = PlannedPart { label: label.clone(), part: folder, reason };
-                let times = period.bounds(self.job.timezone);
-                // The load of this run may rebuild the window.
-                let stays_lost = lost
-                    .is_some_and(|lost| !tables.iter().any(|table| table.table == lost.table && !table.loses(&times)));
-                if stays_lost {
-                    owed.push(planned);
-                } else if stays {
-                    sealed.push(planned);
-                } else {
-                    parts.insert(label, planned);
-                }
-            }
-        }
-        let mut unknown = false;
-        for table in tables.iter().filter(|table| reads.contains(&table.table) && table.reason.is_some()) {
-            unknown |= table.days.unknown;
-            let tz = self.job.timezone;
-            let touched: BTreeSet<Period> =
-                table.days.known.iter().flat_map(|day| Period::of_day(export.per, tz, *day)).collect();
-            for period in touched {
-                let label = period.label();
-                let known = published.parts.contains_key(&label);
-                if !wanted.takes(&export.name, &period, tz, !known)
-                    || sealed.iter().chain(&owed).any(|part| part.label == label)
-                    || table.loses(&period.bounds(tz))
-                {
-                    continue;
-                }
-                let reason = if known { format!("{} changed", table.table) } else { "missing".to_owned() };
-                let part =
-                    PlannedPart { label: label.clone(), part: export.name_template.render_at(period.start), reason };
-                parts.entry(label).or_insert(part);
-            }
-        }
-        unknown &= wanted.may_take_unknown();
-        let parts: Vec<PlannedPart> = parts.into_values().collect();
-        Ok((ExportPlan { export: export.name.clone(), parts, sealed, owed, unchanged, unknown }, compared))
+    }
+
+    /// Whether a window of a part lost cells that the load of this run does not rebuild.
+    fn stays_lost(&self, part: &StalePart, tables: &[TablePlan]) -> bool {
+        let Some(lost) = &part.lost else { return false };
+        let times = part.period.bounds(self.job.timezone);
+        !tables.iter().any(|table| table.table == lost.table && !table.loses(&times))
+    }
+
+    /// The periods of an export in which cells of a table are going to change.
+    fn touched_periods(&self, export: &Export, table: &TablePlan) -> BTreeSet<Period> {
+        let days = table.days.known.iter();
+        days.flat_map(|day| Period::of_day(export.per, self.job.timezone, *day)).collect()
     }
 
     /// The tables that an export reads; some may not exist yet.

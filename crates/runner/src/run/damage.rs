@@ -65,6 +65,7 @@ pub(crate) fn explained(store: &Store, error: RunError) -> RunError {
         let free = store.free_bytes().map_or("an unknown space".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
         return RunError::DiskFull { root: root.display().to_string(), free, source: Box::new(error) };
     }
+
     let Some(damaged) = damage_in(&error) else { return error };
     let Some((table, sst)) = damaged.damaged_sst() else { return error };
     match window_of(store, table, sst) {

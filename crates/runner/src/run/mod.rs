@@ -111,27 +111,24 @@ pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Id
     let options = &RunOptions { plan_only: true, ..options.clone() };
     let (store, runtime) = (open_store(project)?, runtime()?);
     Marks::of(project).check(&store, job, options)?;
-    let storage = &secrets::storage(project, job, runtime.handle(), options)?;
-    let seen = &Seen::default();
-    let (observer, runtime, reads, failures) = (&Silent, runtime.handle(), Mutex::default(), Mutex::default());
-    let (root, reference, tally) = (project.root.as_str(), None, Tally::default());
-    let store = &store;
+    let storage = secrets::storage(project, job, runtime.handle(), options)?;
     let whole = Run {
         project,
         job,
         options,
         ids,
-        observer,
-        store,
-        storage,
-        runtime,
-        seen,
-        reads,
-        failures,
-        root,
-        reference,
-        tally,
+        observer: &Silent,
+        store: &store,
+        storage: &storage,
+        runtime: runtime.handle(),
+        seen: &Seen::default(),
+        reads: Mutex::default(),
+        failures: Mutex::default(),
+        root: &project.root,
+        reference: None,
+        tally: Tally::default(),
     };
+
     let selected = whole.selected()?;
     let run = Run { job: selected.as_ref().unwrap_or(job), ..whole };
     run.check_versions()?;
@@ -182,59 +179,47 @@ pub fn run(
         ..RunRecord::default()
     };
     let mut lock = None;
-    let Begun { store, runtime, storage, first, unfinished } =
-        match at_boundary(|| begin(project, job, options, &mut record, &mut lock)) {
-            Ok(Some(begun)) => begun,
-            Ok(None) => return Ok(None),
-            Err(error) => {
-                let error = match open_store(project) {
-                    Ok(store) => explained(&store, error),
-                    Err(_) => error,
-                };
-                ended(&mut record, &error, options);
-                not_begun(project, job, options, observer, (record, lock), &error);
-                return Err(error);
-            }
-        };
-    if let Some(killed) = unfinished.as_ref().filter(|last| last.outcome == Outcome::Running) {
-        observer.event(Event::Note(continues_note(killed, &record)));
-    }
+    let begun = match at_boundary(|| begin(project, job, options, &mut record, &mut lock)) {
+        Ok(Some(begun)) => begun,
+        Ok(None) => return Ok(None),
+        Err(error) => {
+            let error = match open_store(project) {
+                Ok(store) => explained(&store, error),
+                Err(_) => error,
+            };
+            ended(&mut record, &error, options);
+            not_begun(project, job, options, observer, record, lock, &error);
+            return Err(error);
+        }
+    };
+
+    let Begun { store, runtime, storage, first, unfinished } = begun;
     let options = &RunOptions { run: record.run.clone(), ..options.clone() };
-    let blobs = store.blobs().as_ref();
-    let seen = &first.seen;
-    let (runtime, reads, failures) = (runtime.handle(), Mutex::default(), Mutex::new(first.failures));
     let reference = options.carrier.as_ref().map(|_| JobReference::of(project, job));
-    let (root, reference, tally) = (project.root.as_str(), reference.as_ref(), Tally::default());
-    let (storage, store) = (&storage, &store);
     let whole = Run {
         project,
         job,
         options,
         ids,
         observer,
-        store,
-        storage,
-        runtime,
-        seen,
-        reads,
-        failures,
-        root,
-        reference,
-        tally,
+        store: &store,
+        storage: &storage,
+        runtime: runtime.handle(),
+        seen: &first.seen,
+        reads: Mutex::default(),
+        failures: Mutex::new(first.failures),
+        root: &project.root,
+        reference: reference.as_ref(),
+        tally: Tally::default(),
     };
-    if let Some(note) = unfinished.as_ref().and_then(untold_rejects_note) {
-        whole.note(&mut record, note);
-    }
-    if record.now > record.started.saturating_add(AHEAD) {
-        let note = ahead(record.now);
-        whole.note(&mut record, note);
-    }
+    whole.note_begin(&mut record, unfinished.as_ref());
+
     let lineage = catch(|| OpenLineage::begin(project, job, &record)).unwrap_or_default();
     let mut read = BTreeSet::new();
     let done = at_boundary(|| {
         let selected = whole.selected()?;
         let stages = Run { job: selected.as_ref().unwrap_or(job), ..whole };
-        let done = at_boundary(|| stages.run(&mut record)).map_err(|error| explained(store, error));
+        let done = at_boundary(|| stages.run(&mut record)).map_err(|error| explained(&store, error));
         record.executors = stages.tally.records();
         read = stages.tables_of_others();
         done
@@ -252,19 +237,22 @@ pub fn run(
             }
         }
     }
+
+    let blobs = store.blobs().as_ref();
     let tables = job.tables.iter().map(|table| table.spec.name.as_str());
     // If it cannot be stored, the next run repeats the notes.
-    let _ = seen.save(blobs, &job.name, tables, &record.loads);
+    let _ = first.seen.save(blobs, &job.name, tables, &record.loads);
     let saved = record.save(blobs);
     let is_recorded = saved.is_ok();
-    if is_recorded && let Err(error) = Marks::of(project).write(store, job, &record) {
+    if is_recorded && let Err(error) = Marks::of(project).write(&store, job, &record) {
         let note = format!("note: the project cannot be written ({error}): a loss of its root will not be noticed");
         observer.event(Event::Note(note));
     }
+
     // The first error is the one to report.
     let done = match (done, saved) {
         (Ok(_), Err(error)) => {
-            let error = explained(store, error.into());
+            let error = explained(&store, error.into());
             record.outcome = Outcome::Failed;
             record.error = Some(told(&error));
             Err(error)
@@ -274,6 +262,7 @@ pub fn run(
     if let Some(lock) = lock.as_mut().filter(|_| !is_recorded) {
         lock.tell_failure(&record);
     }
+
     let exit_code = done.as_ref().map_or_else(RunError::exit_code, |_| record.outcome.exit_code());
     let lineage = lineage.map(|events| RunLineage { events, read });
     let post_run = PostRun { project, job, options, observer, blobs, exit_code, is_recorded };
@@ -359,29 +348,38 @@ fn begin(
     let Some(taken) = take(store.blobs(), request, &options.stop)? else { return Ok(None) };
     let lock = lock.insert(taken);
     let mut store = lock.over(store);
+
     let can = store.blobs().capabilities();
     if can.round_trips {
         store = store.following_own_commits();
     }
+
     // Before reading anything that may be damaged.
     lock.tell(&record.run);
+
     let runs = Runs::of(store.blobs().as_ref());
     let since = recent(&record.run).filter(|_| can.round_trips);
     let (newest, last) = runs.newest_and_last(&job.name, since.as_deref())?;
+
     let is_first = newest.is_none();
     if can.round_trips && is_first {
         marks.check(&store, job, options)?;
     }
+
     if let Some(newest) = newest {
         record.run = name_after(&newest, &record.run);
     }
     lock.tell(&record.run);
+
     // Under the lock no other run of the job is active, so a record without an end is one of a killed run.
     let unfinished = last.filter(|last| last.outcome.is_open());
     record.continues = unfinished.as_ref().map(|last| last.run.clone());
+
     let blobs = store.blobs().as_ref();
-    let fit = || if is_first && can.compares { fit(project, blobs, record, options) } else { Ok(()) };
-    let first = Ahead::begin(&store, job, record, fit)?;
+    let first = Ahead::begin(&store, job, record, || match is_first && can.compares {
+        true => fit(project, blobs, record, options),
+        false => Ok(()),
+    })?;
     // The newest versions are known by now, without more requests.
     if can.round_trips && !is_first {
         marks.check(&store, job, options)?;
@@ -422,7 +420,8 @@ fn not_begun(
     job: &Job,
     options: &RunOptions,
     observer: &dyn Observer,
-    (mut record, lock): (RunRecord, Option<Lock>),
+    mut record: RunRecord,
+    lock: Option<Lock>,
     error: &RunError,
 ) {
     let exit_code = error.exit_code();
@@ -435,12 +434,14 @@ fn not_begun(
             let _ = record.save(blobs.as_ref());
         }
     }
+
     if matches!(exit_code, 2 | 75) {
         let (hooks, metrics) = (job.hooks.clone(), job.metrics.clone());
         let reporting = Reporting { job: job.name.clone(), hooks, metrics };
         post_run::report_refusal(project, &reporting, &record, exit_code, observer);
         return;
     }
+
     let Ok(blobs) = open_root(project) else { return };
     let after = PostRun { project, job, options, observer, blobs: blobs.as_ref(), exit_code, is_recorded: false };
     after.follow(&mut record, None);
@@ -450,10 +451,12 @@ fn not_begun(
 pub fn report_refusal(project: &Project, asked: &str, options: &RunOptions, error: &JobError, observer: &dyn Observer) {
     let Ok(path) = project.locate(asked) else { return };
     let Ok(text) = std::fs::read(&path) else { return };
+
     let is_folder = path.file_name().is_some_and(|name| name == "job.toml");
     let named = if is_folder { path.parent().and_then(Path::file_name) } else { path.file_stem() };
     let file_name = named.unwrap_or_default().to_string_lossy();
     let Some(reporting) = Reporting::alone(&String::from_utf8_lossy(&text), &file_name) else { return };
+
     let at = (options.clock)();
     let record = RunRecord {
         format: FORMAT,
@@ -509,18 +512,35 @@ fn ahead(now: i64) -> String {
 }
 
 impl Run<'_> {
-    /// Returns the first rejected rows.
+    /// Notes what the run `unfinished` before this one left, and a logical time in the future.
+    fn note_begin(&self, record: &mut RunRecord, unfinished: Option<&RunRecord>) {
+        if let Some(killed) = unfinished.filter(|last| last.outcome == Outcome::Running) {
+            self.observer.event(Event::Note(continues_note(killed, record)));
+        }
+        if let Some(note) = unfinished.and_then(untold_rejects_note) {
+            self.note(record, note);
+        }
+        if record.now > record.started.saturating_add(AHEAD) {
+            let note = ahead(record.now);
+            self.note(record, note);
+        }
+    }
+
+    /// Brings tables and exports up to date. Returns the first rejected rows.
     fn run(&self, record: &mut RunRecord) -> Result<Vec<RejectedRow>, RunError> {
         let (plan, compared, rejected) = self.load(record)?;
         self.derive(record)?;
+
         let clock = Instant::now();
         self.publish(&plan, compared, record)?;
         took(record, "publish", clock);
+
         if !self.job.pushes.is_empty() {
             let clock = Instant::now();
             self.push(record)?;
             took(record, "push", clock);
         }
+
         // Last: publishing reads a day from its own files, before compaction joins them into months.
         self.compact(record)?;
         // Without room now, a later run does it.

@@ -15,7 +15,7 @@ use crate::options::run_options::{Only, RunOptions};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StalePart {
     pub(crate) period: Period,
-    /// Such as `2018-01-01`.
+    /// Label of the period, such as `2018-01-01`.
     pub(crate) label: String,
     /// Name of its directory.
     pub(crate) folder: String,
@@ -76,13 +76,17 @@ impl<'a> PartSelection<'a> {
     /// Whether the part of `period` is requested; `missing` if it was never published.
     pub(crate) fn takes(&self, export: &str, period: &Period, tz: Tz, missing: bool) -> bool {
         let label = period.label();
-        let state = |only: &Only| match only {
-            Only::Failed => self.failed.contains_key(&label),
-            Only::Missing => missing,
-        };
         self.is_in_range(period, tz)
             && self.parts.as_ref().is_none_or(|parts| parts.contains(&(export, label.as_str())))
-            && self.only.is_none_or(|only| only.iter().any(state))
+            && self.only.is_none_or(|only| only.iter().any(|only| self.is_in_state(*only, &label, missing)))
+    }
+
+    /// Whether the part `label` is in a state; `missing` if it was never published.
+    fn is_in_state(&self, only: Only, label: &str, missing: bool) -> bool {
+        match only {
+            Only::Failed => self.failed.contains_key(label),
+            Only::Missing => missing,
+        }
     }
 
     /// Whether days that are not known yet may be requested.

@@ -22,11 +22,11 @@ pub(crate) struct RejectLog<'a> {
 
 /// The first of rejected rows as `in/a.csv:100 power: "n/a" is no float64`, each.
 pub(crate) fn first_rejects<'a>(rows: impl Iterator<Item = &'a RejectedRow>) -> String {
-    let text = |row: &RejectedRow| {
+    let texts = rows.take(SHOWN).map(|row| {
         let column = row.column.as_ref().map_or(String::new(), |column| format!(" {column}"));
         format!("{}:{}{column}: {}", row.file, row.line, row.reason)
-    };
-    rows.take(SHOWN).map(text).collect::<Vec<_>>().join("; ")
+    });
+    texts.collect::<Vec<_>>().join("; ")
 }
 
 #[derive(Default)]
@@ -62,6 +62,7 @@ impl<'a> RejectLog<'a> {
         if !self.known.is_empty() && serde_json::to_string(row).is_ok_and(|line| self.known.contains(&line)) {
             return;
         }
+
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.rows += 1;
         if state.first.len() < SHOWN {
@@ -73,6 +74,7 @@ impl<'a> RejectLog<'a> {
                 rows.push(row.clone());
             }
         }
+
         if state.error.is_none() {
             state.error = self.write(&mut state, row).err();
         }
@@ -84,6 +86,7 @@ impl<'a> RejectLog<'a> {
             // Replaces what an earlier attempt may have left.
             none => none.insert(self.blobs.overwrite_writer(&self.path)?),
         };
+
         let written = serde_json::to_writer(&mut *file, row).map_err(std::io::Error::from);
         let written = written.and_then(|()| file.write_all(b"\n"));
         written.map_err(|source| StoreError::Blob(BlobError::Io { action: "write", path: self.path.clone(), source }))
@@ -111,7 +114,7 @@ impl<'a> RejectLog<'a> {
 pub(crate) struct RejectFile {
     pub(crate) path: String,
     pub(crate) rows: u64,
-    /// The first rows.
+    /// The first of all rows, for display.
     pub(crate) first: Vec<RejectedRow>,
     /// The first rows of each of some files, in the order of files and lines.
     pub(crate) of_files: Vec<RejectedRow>,

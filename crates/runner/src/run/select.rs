@@ -15,6 +15,7 @@ impl Run<'_> {
         if selected.is_empty() {
             return Ok(None);
         }
+
         let mut exports = BTreeSet::new();
         let mut wanted: Vec<String> = Vec::new();
         for one in selected {
@@ -28,6 +29,7 @@ impl Run<'_> {
                 Selected::Table(_) => return Err(self.not_selected(one)),
             }
         }
+
         let mut tables = BTreeSet::new();
         while let Some(name) = wanted.pop() {
             // A table of another job is read as it is.
@@ -36,12 +38,12 @@ impl Run<'_> {
                 wanted.extend(shape.reads.iter().cloned());
             }
         }
+
         let mut job = self.job.clone();
         job.tables.retain(|table| tables.contains(&table.spec.name));
         job.exports.retain(|export| exports.contains(export.name.as_str()));
         // Only what was asked for leaves the store.
-        let asked = |table: &String| selected.contains(&Selected::Table(table.clone()));
-        job.pushes.retain(|push| asked(&push.table));
+        job.pushes.retain(|push| selected.contains(&Selected::Table(push.table.clone())));
         Ok(Some(job))
     }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::json;
 use tidetable_layout::time::window_name;
-use tidetable_runner::UlidIds;
+use tidetable_runner::{MergesElsewhere, UlidIds};
 use tidetable_store::{Ids, ulid_text};
 use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan, CompactionReason, MergePlan};
 
@@ -41,8 +41,13 @@ pub fn compact(global: &Global, args: &Compact) -> Result<(), CliError> {
         None => tidetable_runner::compact(&store, plan, extent, &ids, &stop),
         Some(on) => {
             let carrier = carrier(&on, &ulid_text(ids.next()))?;
-            let by = (carrier.as_ref(), project.root.as_str(), &stop);
-            tidetable_runner::compact_elsewhere(&store, plan, extent, &ids, by, &|note| print_message(global, &note))
+            let elsewhere = MergesElsewhere {
+                carrier: carrier.as_ref(),
+                root: &project.root,
+                stop: &stop,
+                note: &|note| print_message(global, &note),
+            };
+            tidetable_runner::compact_elsewhere(&store, plan, extent, &ids, elsewhere)
         }
     };
 

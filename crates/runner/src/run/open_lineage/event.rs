@@ -106,6 +106,7 @@ impl RunEvents<'_> {
         for table in others {
             inputs.entry(Dataset::of_table(self.project, table)).or_default();
         }
+
         let mut checks: BTreeMap<Dataset, Vec<&CheckRecord>> = BTreeMap::new();
         for check in &record.checks {
             checks.entry(Dataset::of_checked(self.project, self.job, &check.on)).or_default().push(check);
@@ -121,22 +122,25 @@ impl RunEvents<'_> {
         let mut outputs: BTreeMap<Dataset, DatasetFacets> = BTreeMap::new();
         let asked = &record.asked.select;
         let is_asked = |name: String| asked.is_empty() || asked.contains(&name);
-        let is_loaded = |name: &str| record.loads.iter().any(|load| load.table == name);
+
         for table in &self.job.tables {
             let name = &table.spec.name;
-            if !is_asked(format!("table:{name}")) && !is_loaded(name) {
+            let load = record.loads.iter().find(|load| load.table == *name);
+            if !is_asked(format!("table:{name}")) && load.is_none() {
                 continue;
             }
-            let facets = outputs.entry(Dataset::of_table(self.project, &table.spec.name)).or_default();
-            if let Some(load) = record.loads.iter().find(|load| load.table == table.spec.name) {
+
+            let facets = outputs.entry(Dataset::of_table(self.project, name)).or_default();
+            if let Some(load) = load {
                 facets.own.extend([version(load)]);
                 facets.of_run.extend((load.version != load.before).then(|| written(load)));
             }
         }
         for export in self.job.exports.iter().filter(|export| is_asked(format!("export:{}", export.name))) {
             let facets = outputs.entry(Dataset::of_export(self.project, &export.name)).or_default();
-            let is_new = |part: &&ExportRecord| part.export == export.name && part.state == PartState::Published;
-            let parts: Vec<&ExportRecord> = record.exports.iter().filter(is_new).collect();
+            let parts = record.exports.iter();
+            let parts = parts.filter(|part| part.export == export.name && part.state == PartState::Published);
+            let parts: Vec<&ExportRecord> = parts.collect();
             facets.of_run.extend((!parts.is_empty()).then(|| published(&parts)));
         }
         outputs

@@ -40,7 +40,8 @@ impl Sender {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (queue, events) = channel();
         let (told, outcomes) = channel();
-        let send = move || {
+        let thread = Builder::new().name("lineage".to_owned());
+        thread.spawn(move || {
             for event in events {
                 // Without a receiver the run has ended.
                 if told.send(runtime.block_on(post(&server, event))).is_err() {
@@ -49,12 +50,11 @@ impl Sender {
             }
             // A name that is still looked up is not waited for.
             runtime.shutdown_background();
-        };
-        Builder::new().name("lineage".to_owned()).spawn(send)?;
+        })?;
         Ok(Self { queue, outcomes, events: 0 })
     }
 
-    /// Sends an event.
+    /// Hands an event to the thread, which sends it.
     pub(super) fn send(&mut self, event: String) {
         self.events += 1;
         // Without a thread there is no outcome.
@@ -96,6 +96,7 @@ async fn post(server: &Server, event: String) -> Result<(), String> {
     let agent = concat!("tidetable/", env!("CARGO_PKG_VERSION"));
     let client =
         Client::builder().timeout(ANSWER).redirect(Policy::none()).user_agent(agent).build().map_err(reason_of)?;
+
     let mut request = client.post(&server.url).header(CONTENT_TYPE, "application/json").body(event);
     if let Some(token) = &server.token {
         request = request.bearer_auth(token);
