@@ -59,7 +59,7 @@ fn bucket_settings(project: &Project, url: &str) -> Result<Vec<(String, Secret)>
     for setting in project.storage.iter().filter(|setting| setting.is_for(url)) {
         let value = secrets::value(project, &setting.value)
             .map_err(|reason| RunError::RootSecret { key: setting.key, reason })?;
-        settings.extend(setting.options.iter().map(|option| ((*option).to_owned(), Secret::new(value.clone()))));
+        settings.extend(secrets::options_of(setting, &value));
     }
     Ok(settings)
 }

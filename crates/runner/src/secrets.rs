@@ -1,6 +1,6 @@
 //! Resolves references of a job file: keys and tokens of object stores.
 
-use tidetable_job::{Job, Project, SettingValue};
+use tidetable_job::{Job, Project, SettingValue, StorageSetting};
 use tidetable_source::{Secret, Storage};
 use tokio::runtime::Handle;
 
@@ -38,7 +38,7 @@ pub fn source_storage(project: &Project, job: &Job, runtime: &Handle, stop: &Sto
                 key: setting.key,
                 reason,
             })?;
-            settings.extend(setting.options.iter().map(|option| ((*option).to_owned(), Secret::new(value.clone()))));
+            settings.extend(options_of(setting, &value));
         }
         storage = storage.with_settings(&source.spec.name, settings);
     }
@@ -56,8 +56,7 @@ pub fn check_stores(project: &Project, job: &Job, runtime: &Handle) -> Result<()
         let mut is_complete = true;
         for setting in &source.storage {
             match value(project, &setting.value) {
-                Ok(value) => settings
-                    .extend(setting.options.iter().map(|option| ((*option).to_owned(), Secret::new(value.clone())))),
+                Ok(value) => settings.extend(options_of(setting, &value)),
                 Err(_) => is_complete = false,
             }
         }
@@ -68,6 +67,11 @@ pub fn check_stores(project: &Project, job: &Job, runtime: &Handle) -> Result<()
         checked.map_err(|error| RunError::Files { source_name: source.spec.name.clone(), source: Box::new(error) })?;
     }
     Ok(())
+}
+
+/// The options of `object_store` that a setting stands for, with its value.
+pub(crate) fn options_of(setting: &StorageSetting, value: &str) -> impl Iterator<Item = (String, Secret)> {
+    setting.options.iter().map(move |option| ((*option).to_owned(), Secret::new(value.to_owned())))
 }
 
 /// The value of a setting.

@@ -14,6 +14,9 @@ use crate::fault::stop::{Stop, Stopped};
 /// Time limit for the connection, and for each part of the answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How this program names itself in requests.
+pub(crate) const AGENT: &str = concat!("tidetable/", env!("CARGO_PKG_VERSION"));
+
 /// Why a file of the web could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum DownloadError {
@@ -97,8 +100,7 @@ pub fn download(url: &str, folder: &Path, limit: u64, stop: &Stop) -> Result<Pat
 
 /// Requests `url`, which errors show as `shown`.
 async fn ask(url: &str, shown: &str) -> Result<Response, DownloadError> {
-    let agent = concat!("tidetable/", env!("CARGO_PKG_VERSION"));
-    let client = Client::builder().connect_timeout(PATIENCE).read_timeout(PATIENCE).user_agent(agent).build();
+    let client = Client::builder().connect_timeout(PATIENCE).read_timeout(PATIENCE).user_agent(AGENT).build();
     let client = client.map_err(|error| failed_request(shown, error))?;
     let answer = client.get(url).send().await.map_err(|error| failed_request(shown, error))?;
 

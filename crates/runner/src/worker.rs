@@ -128,9 +128,9 @@ impl Worker {
     /// [`WorkerError`]: the unit may be run again, here or elsewhere.
     pub fn run(&self, unit: &[u8], stop: &Stop) -> Result<Vec<u8>, WorkerError> {
         let clock = Instant::now();
-        let own = build().map_err(|error| self.transient(error.to_string()))?;
+        let this_build = build().map_err(|error| self.transient(error.to_string()))?;
 
-        let done = match Unit::decode(unit, own) {
+        let done = match Unit::decode(unit, this_build) {
             Err(error) => Err(self.refused(error.to_string(), error.is_unfit(), stop)),
             Ok(unit) => match catch(|| self.work(&unit, stop)).unwrap_or_else(|panicked| Err(panicked.into())) {
                 Ok(done) => Ok(done),

@@ -17,7 +17,6 @@ use crate::backup::error::BackupError;
 use crate::backup::reading::{ROUNDS, RenewedPins, WrongFile, held_sst, log_directories, unless_damaged};
 use crate::backup::vault::{Copied, FileAt, copy, hash};
 use crate::fault::stop::Stop;
-use crate::lock::lease::LeaseTimes;
 use crate::lock::take_all;
 
 /// Directories of small files that are copied whole.
@@ -46,7 +45,7 @@ pub struct StoreCopy {
 /// # Errors
 /// [`BackupError::OtherStore`], or if something cannot be read or written; the next copy goes on from there.
 pub fn copy_store(from: &Store, to: &Store, id: &str, stop: &Stop) -> Result<StoreCopy, BackupError> {
-    let _locks = take_all(to.blobs(), LeaseTimes::default())?;
+    let _locks = take_all(to.blobs())?;
     refuse_other(from, to)?;
 
     let mut copying = Copying { from, to, stop, done: StoreCopy::default() };

@@ -119,7 +119,7 @@ impl Vault {
     /// Opens the existing vault in a storage. `id` names its holder in a bucket.
     ///
     /// # Errors
-    /// If it is no vault, or in use.
+    /// If it is not a vault, or in use.
     pub fn open(blobs: Arc<dyn Blobs>, id: &str, stop: &Stop) -> Result<Self, BackupError> {
         if blobs.stat(MARK)?.is_none() {
             // The reply about an object does not tell whether its bucket is there; that about a list does.
@@ -331,14 +331,14 @@ fn is_inside(vault: &dyn Blobs, root: &dyn Blobs) -> bool {
 
 /// A path without links, as far as it exists.
 fn resolved(path: &Path) -> PathBuf {
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let found = whole.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let found = absolute.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     match found {
-        Some((above, canonical)) => match whole.strip_prefix(above) {
+        Some((above, canonical)) => match absolute.strip_prefix(above) {
             Ok(below) if !below.as_os_str().is_empty() => canonical.join(below),
             _ => canonical,
         },
-        None => whole,
+        None => absolute,
     }
 }
 

@@ -170,7 +170,7 @@ fn broken_rows(rule: &Rule, relation: &str) -> Option<String> {
     match rule {
         Rule::Rows { .. } => None,
         Rule::NotNull(_) | Rule::Range { .. } => {
-            Some(format!("SELECT * FROM {relation} AS t WHERE {}", breaks(rule).unwrap_or_default()))
+            Some(format!("SELECT * FROM {relation} AS t WHERE {}", broken_condition(rule).unwrap_or_default()))
         }
         Rule::Unique(columns) => {
             let columns: Vec<String> = columns.iter().map(|column| quoted_name(column)).collect();
@@ -191,14 +191,14 @@ struct RuleQuery<'a> {
 /// The queries of a check on a relation.
 fn rule_queries<'a>(check: &'a Check, relation: &str) -> Vec<RuleQuery<'a>> {
     // Counts that can share one pass do.
-    let (together, alone): (Vec<&Rule>, Vec<&Rule>) = check.rules.iter().partition(|rule| counted(rule).is_some());
+    let (together, alone): (Vec<&Rule>, Vec<&Rule>) = check.rules.iter().partition(|rule| shared_count(rule).is_some());
     let mut asked = Vec::new();
     if !together.is_empty() {
-        let counts: Vec<String> = together.iter().filter_map(|rule| counted(rule)).collect();
+        let counts: Vec<String> = together.iter().filter_map(|rule| shared_count(rule)).collect();
         let sql = format!("SELECT {} FROM {relation} AS t", numbered(&counts));
         asked.push(RuleQuery { rules: together, sql });
     }
-    asked.extend(alone.into_iter().map(|rule| RuleQuery { rules: vec![rule], sql: lone(rule, relation) }));
+    asked.extend(alone.into_iter().map(|rule| RuleQuery { rules: vec![rule], sql: lone_count(rule, relation) }));
     asked
 }
 
@@ -209,9 +209,9 @@ pub fn check_queries(check: &Check, export: Option<&Export>) -> Vec<String> {
         None => quoted_name(&check.on),
     };
 
-    let queries = check.rules.iter().map(|rule| match counted(rule) {
+    let queries = check.rules.iter().map(|rule| match shared_count(rule) {
         Some(count) => format!("SELECT {count} AS n FROM {relation} AS t"),
-        None => lone(rule, &relation),
+        None => lone_count(rule, &relation),
     });
     queries.collect()
 }
@@ -229,15 +229,15 @@ fn holds(rule: &Rule, measured: i64) -> bool {
 }
 
 /// An aggregate that counts the rows that break a rule, to be combined with others in one query.
-fn counted(rule: &Rule) -> Option<String> {
+fn shared_count(rule: &Rule) -> Option<String> {
     match rule {
         Rule::Rows { .. } => Some("count(*)".to_owned()),
-        _ => breaks(rule).map(|broken| format!("count(*) FILTER (WHERE {broken})")),
+        _ => broken_condition(rule).map(|broken| format!("count(*) FILTER (WHERE {broken})")),
     }
 }
 
 /// The condition of a rule that a single row can break.
-fn breaks(rule: &Rule) -> Option<String> {
+fn broken_condition(rule: &Rule) -> Option<String> {
     match rule {
         Rule::NotNull(column) => Some(format!("{} IS NULL", quoted_name(column))),
         Rule::Range { column, min, max } => {
@@ -252,7 +252,7 @@ fn breaks(rule: &Rule) -> Option<String> {
 }
 
 /// A separate query that counts the rows that break a rule.
-fn lone(rule: &Rule, relation: &str) -> String {
+fn lone_count(rule: &Rule, relation: &str) -> String {
     match rule {
         Rule::Unique(columns) => {
             let columns: Vec<String> = columns.iter().map(|column| quoted_name(column)).collect();

@@ -17,7 +17,7 @@ pub enum CatalogFailure {
     /// It refused a request.
     #[error("{request} is answered by {status}{said}; {advice}, and run again")]
     Refused { request: String, status: u16, said: String, advice: &'static str },
-    /// An answer that is none of a catalog.
+    /// An answer that does not come from a catalog.
     #[error("{request} is answered by no JSON of a catalog; check `uri`, and run again")]
     NoCatalog { request: String },
     /// It accepted a commit and does not have it.

@@ -267,18 +267,18 @@ pub enum RunError {
         /// Name of the column.
         column: String,
     },
-    /// A root that is no storage.
+    /// A root that cannot be opened as storage.
     #[error("the store's root: {source}")]
     Root {
-        /// Why it is none.
+        /// Why it cannot be opened.
         source: Box<SourceError>,
     },
-    /// A place of the command line that is no storage.
+    /// A place of the command line that cannot be opened as storage.
     #[error("{place}: {source}")]
     Place {
         /// The place that was given.
         place: String,
-        /// Why it is none.
+        /// Why it cannot be opened.
         source: Box<SourceError>,
     },
     /// Files of a source that cannot be reached as they are named.
@@ -408,7 +408,7 @@ pub enum RunError {
         /// Name of the missing table.
         table: String,
     },
-    /// A name of `--without` that is no input.
+    /// A name of `--without` that matches no input.
     #[error("--without {path}: {who} no input of that name{}", suggestion(near))]
     UnknownInput {
         /// The name that was given.
@@ -670,7 +670,7 @@ impl RunError {
             | Self::TableType { .. }
             | Self::DayColumnTaken { .. } => 2,
 
-            // Damaged files are no mistake of the job.
+            // Damaged files are not a mistake of the job.
             Self::Query { source, .. } if source.is_of_statement() => 2,
             _ => 1,
         }

@@ -5,5 +5,6 @@ pub(crate) mod error;
 pub(crate) mod lost_store;
 pub(crate) mod push_failure;
 pub(crate) mod stop;
+pub(crate) mod threads;
 pub(crate) mod transient;
 pub(crate) mod unit_failure;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tidetable_blobs::BlobError;
 use tidetable_blobs::Blobs;
 use tidetable_blobs::Tag;
+use tidetable_job::Project;
 use tidetable_record::{Holder, Lease, lock_name};
 use tidetable_store::StoreError;
 use ulid::Ulid;
@@ -36,6 +37,11 @@ impl Default for LeaseTimes {
 }
 
 impl LeaseTimes {
+    /// The times that a project sets, or else the default.
+    pub(crate) fn of(project: &Project) -> Self {
+        project.lease.map(|holds| Self { holds }).unwrap_or_default()
+    }
+
     /// Time between two renewals.
     fn renewal(self) -> Duration {
         self.holds / 6

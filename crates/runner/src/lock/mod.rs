@@ -113,8 +113,8 @@ fn holder_here(machine: Option<String>) -> Holder {
 
 /// The name of this machine, for people.
 pub fn machine() -> Option<String> {
-    let told = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
-    told.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
+    name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
 /// Which lock is taken, and for whom.
@@ -218,7 +218,7 @@ pub fn lock_named(
     holder: &str,
     stop: &Stop,
 ) -> Result<NamedLock, RunError> {
-    let times = project.lease.map(|holds| LeaseTimes { holds }).unwrap_or_default();
+    let times = LeaseTimes::of(project);
     let request = LockRequest { job: name, run: holder, if_locked: IfLocked::Fail, times };
     let Some(mut lock) = take(blobs, request, stop)? else {
         return Err(RunError::Locked { job: name.to_owned(), place: String::new(), run: String::new() });
@@ -232,11 +232,13 @@ pub fn lock_named(
 ///
 /// # Errors
 /// [`RunError::Running`] if one runs, and those of the storage.
-pub(crate) fn take_all(blobs: &Arc<dyn Blobs>, times: LeaseTimes) -> Result<Vec<Lock>, RunError> {
+pub(crate) fn take_all(blobs: &Arc<dyn Blobs>) -> Result<Vec<Lock>, RunError> {
     let mut held = Vec::new();
     for name in blobs.list("locks")? {
         let Some(job) = name.strip_suffix(".lock") else { continue };
-        let (mut waiting, mut attempt) = (Waiting::new(job), Attempt::new(blobs, job, times));
+
+        let mut waiting = Waiting::new(job);
+        let mut attempt = Attempt::new(blobs, job, LeaseTimes::default());
         held.push(loop {
             match attempt.look()? {
                 Look::Taken(lock) => break lock,

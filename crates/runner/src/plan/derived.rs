@@ -12,8 +12,8 @@ use super::days::ranges;
 /// The window for which the query of a derived table runs once: that of the table, or a coarser one of its `sources`, so that
 /// its groups are complete. Of an upserted row only the newest event counts.
 pub(crate) fn query_window(sources: impl Iterator<Item = Window>, table: &Table) -> Window {
-    let own = Some(table.spec.window).filter(|_| !table.spec.upsert);
-    sources.chain(own).reduce(coarser).unwrap_or(Window::None)
+    let of_table = Some(table.spec.window).filter(|_| !table.spec.upsert);
+    sources.chain(of_table).reduce(coarser).unwrap_or(Window::None)
 }
 
 /// The smallest window that contains windows of both.

@@ -4,6 +4,7 @@ use tidetable_blobs::Blobs;
 use tidetable_layout::time::MINUTE;
 
 use crate::fault::error::RunError;
+use crate::fault::threads::joined;
 
 /// Difference of clocks that is survived, microseconds.
 pub const SKEW: i64 = 10 * MINUTE;
@@ -26,7 +27,7 @@ pub fn check_bucket(blobs: &dyn Blobs, id: &str, clock: fn() -> i64) -> Result<B
         // At a time: each reply of a bucket takes tens of milliseconds.
         let kept = scope.spawn(|| (keeps(blobs, &new), blobs.delete(&new)));
         let (ahead, removed) = (compares(blobs, &changed, clock), blobs.delete(&changed));
-        let (kept, removed_new) = kept.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let (kept, removed_new) = joined(kept);
         (kept, ahead, removed.and(removed_new))
     });
     kept?;
@@ -64,7 +65,7 @@ fn compares(blobs: &dyn Blobs, path: &str, clock: fn() -> i64) -> Result<Option<
 
     let (bytes, found) = std::thread::scope(|scope| {
         let found = scope.spawn(|| blobs.stat(path));
-        (blobs.read(path), found.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        (blobs.read(path), joined(found))
     });
     if is_replaced || bytes?.as_deref() != Some(b"second") || first == second {
         return refused(blobs, "an object was overwritten that had changed (If-Match)");

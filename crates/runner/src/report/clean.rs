@@ -174,7 +174,7 @@ impl CleanPlan {
         Ok(())
     }
 
-    /// Exports of which published parts are there, and their list is not: how many parts, by export.
+    /// Exports whose list is missing although published parts exist: the number of parts, by export.
     ///
     /// # Errors
     /// As [`Self::new`].

@@ -16,7 +16,7 @@ pub struct InputPlaces<'a> {
     project: &'a Project,
     /// The job of the table; `None` if its file cannot be read.
     job: Option<Job>,
-    /// Whether the inputs are windows of other tables, which are no files.
+    /// Whether the inputs are windows of other tables, which are not files.
     is_derived: bool,
     runtime: &'a Handle,
     /// The objects that the sources of the job reach, or why they cannot be listed.

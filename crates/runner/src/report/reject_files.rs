@@ -30,7 +30,7 @@ pub struct RejectFile {
 /// What is wrong with a file of rejected rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RejectDamage {
-    /// Lines that are no rejected rows.
+    /// Lines that are not rejected rows.
     Lines {
         /// How many there are.
         number: u64,

@@ -5,6 +5,7 @@ use tidetable_record::{Failures, RunRecord, Seen};
 use tidetable_store::Store;
 
 use super::RunError;
+use crate::fault::threads::joined;
 
 /// What a run knows before its stages begin.
 pub(super) struct Ahead {
@@ -43,7 +44,7 @@ impl Ahead {
             scope.spawn(|| store.tables());
             let seen = Seen::load(blobs, &job.name);
 
-            saved.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            joined(saved)?;
             Ok(Self { seen, failures: failures.join().ok().and_then(Result::ok) })
         })
     }

@@ -36,7 +36,7 @@ pub use crate::checks::checker::check_queries;
 pub use crate::fault::error::{NoSecret, RunError};
 pub use crate::fault::push_failure::PushFailure;
 pub use crate::fault::stop::{Stop, Stopped};
-pub(crate) use crate::lock::lease::LeaseTimes;
+use crate::lock::lease::LeaseTimes;
 pub use crate::lock::{IfLocked, NamedLock, lock_named, machine};
 pub(crate) use crate::lock::{Lock, LockRequest, take};
 pub use crate::options::pusher::Pusher;
@@ -49,6 +49,7 @@ pub use stages::owner::{check_owner, undeclared};
 pub use stages::without::{check_without_of_all, input_names, without_of_job};
 
 use crate::backup::refuse_half_restored;
+use crate::fault::threads::joined;
 use crate::marks::Marks;
 use crate::observe::{Event, Observer, Silent};
 use crate::plan::{Plan, TablePlan};
@@ -112,7 +113,7 @@ pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Id
     let (store, runtime) = (open_store(project)?, runtime()?);
     Marks::of(project).check(&store, job, options)?;
     let storage = secrets::storage(project, job, runtime.handle(), options)?;
-    let whole = Run {
+    let whole_job = Run {
         project,
         job,
         options,
@@ -129,8 +130,8 @@ pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Id
         tally: Tally::default(),
     };
 
-    let selected = whole.selected()?;
-    let run = Run { job: selected.as_ref().unwrap_or(job), ..whole };
+    let selected = whole_job.selected()?;
+    let run = Run { job: selected.as_ref().unwrap_or(job), ..whole_job };
     run.check_versions()?;
     let mut stage = run.stage(&|_| {});
     let mut notes = Vec::new();
@@ -146,10 +147,10 @@ pub fn plan_job(project: &Project, job: &Job, options: &RunOptions, ids: &dyn Id
     let (mut plan, _) = run.plan(&sources)?;
     plan.notes.append(&mut notes);
 
-    let told = Seen::load(store.blobs().as_ref(), &job.name);
+    let seen = Seen::load(store.blobs().as_ref(), &job.name);
     for TablePlan { table, inputs, .. } in &mut plan.tables {
         for input in inputs {
-            input.is_told = told.knows(table, &InputRecord::new(&input.path, input.state));
+            input.is_told = seen.knows(table, &InputRecord::new(&input.path, input.state));
         }
     }
     Ok(plan)
@@ -187,7 +188,7 @@ pub fn run(
                 Ok(store) => explained(&store, error),
                 Err(_) => error,
             };
-            ended(&mut record, &error, options);
+            record_failure(&mut record, &error, options);
             not_begun(project, job, options, observer, record, lock, &error);
             return Err(error);
         }
@@ -196,7 +197,7 @@ pub fn run(
     let Begun { store, runtime, storage, first, unfinished } = begun;
     let options = &RunOptions { run: record.run.clone(), ..options.clone() };
     let reference = options.carrier.as_ref().map(|_| JobReference::of(project, job));
-    let whole = Run {
+    let whole_job = Run {
         project,
         job,
         options,
@@ -212,13 +213,13 @@ pub fn run(
         reference: reference.as_ref(),
         tally: Tally::default(),
     };
-    whole.note_begin(&mut record, unfinished.as_ref());
+    whole_job.note_begin(&mut record, unfinished.as_ref());
 
     let lineage = catch(|| OpenLineage::begin(project, job, &record)).unwrap_or_default();
     let mut read = BTreeSet::new();
     let done = at_boundary(|| {
-        let selected = whole.selected()?;
-        let stages = Run { job: selected.as_ref().unwrap_or(job), ..whole };
+        let selected = whole_job.selected()?;
+        let stages = Run { job: selected.as_ref().unwrap_or(job), ..whole_job };
         let done = at_boundary(|| stages.run(&mut record)).map_err(|error| explained(&store, error));
         record.executors = stages.tally.records();
         read = stages.tables_of_others();
@@ -230,7 +231,7 @@ pub fn run(
             record.finished = Some((options.clock)());
         }
         Err(error) => {
-            ended(&mut record, error, options);
+            record_failure(&mut record, error, options);
             if let Some(note) = kept_note(&record).filter(|_| record.outcome == Outcome::Failed) {
                 observer.event(Event::Note(note.clone()));
                 record.notes.push(note);
@@ -254,7 +255,7 @@ pub fn run(
         (Ok(_), Err(error)) => {
             let error = explained(&store, error.into());
             record.outcome = Outcome::Failed;
-            record.error = Some(told(&error));
+            record.error = Some(error_text(&error));
             Err(error)
         }
         (done, _) => done,
@@ -270,11 +271,6 @@ pub fn run(
         observer.event(Event::Note(format!("warning: what follows the run stopped at a fault: {panicked}")));
     }
     Ok(Some(RunReport { rejected: done?, record }))
-}
-
-/// The times of the leases of a project.
-pub(crate) fn lease_times(project: &Project) -> LeaseTimes {
-    project.lease.map(|holds| LeaseTimes { holds }).unwrap_or_default()
 }
 
 /// The state of a run that has begun.
@@ -343,7 +339,7 @@ fn begin(
     let runtime = runtime()?;
     let storage = secrets::storage(project, job, runtime.handle(), options)?;
 
-    let times = lease_times(project);
+    let times = LeaseTimes::of(project);
     let request = LockRequest { job: &job.name, run: &record.run, if_locked: options.if_locked, times };
     let Some(taken) = take(store.blobs(), request, &options.stop)? else { return Ok(None) };
     let lock = lock.insert(taken);
@@ -377,7 +373,7 @@ fn begin(
 
     let blobs = store.blobs().as_ref();
     let first = Ahead::begin(&store, job, record, || match is_first && can.compares {
-        true => fit(project, blobs, record, options),
+        true => check_fit(project, blobs, record, options),
         false => Ok(()),
     })?;
     // The newest versions are known by now, without more requests.
@@ -388,11 +384,11 @@ fn begin(
 }
 
 /// Whether a bucket without runs can be the root of `project`.
-fn fit(project: &Project, blobs: &dyn Blobs, record: &RunRecord, options: &RunOptions) -> Result<(), RunError> {
+fn check_fit(project: &Project, blobs: &dyn Blobs, record: &RunRecord, options: &RunOptions) -> Result<(), RunError> {
     std::thread::scope(|scope| {
         let restored = scope.spawn(|| refuse_half_restored(blobs, &project.root));
         let checked = check_bucket(blobs, &record.run, options.clock);
-        restored.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        joined(restored)?;
         checked.map(|_| ())
     })
 }
@@ -403,14 +399,14 @@ fn at_boundary<T>(work: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunEr
 }
 
 /// The text of an error for records, hooks and pages.
-fn told(error: &RunError) -> String {
+fn error_text(error: &RunError) -> String {
     without_passwords(&error.to_string()).into_owned()
 }
 
 /// Records that a run ended by `error`.
-fn ended(record: &mut RunRecord, error: &RunError, options: &RunOptions) {
+fn record_failure(record: &mut RunRecord, error: &RunError, options: &RunOptions) {
     record.outcome = if options.stop.asked().is_some() { Outcome::Interrupted } else { Outcome::Failed };
-    record.error = Some(told(error));
+    record.error = Some(error_text(error));
     record.finished = Some((options.clock)());
 }
 
@@ -502,7 +498,7 @@ fn recent(run: &str) -> Option<String> {
 }
 
 /// The warning for a logical time in the future.
-fn ahead(now: i64) -> String {
+fn future_note(now: i64) -> String {
     let time = chrono::DateTime::from_timestamp_micros(now).map(|time| time.to_rfc3339());
     format!(
         "warning: the logical time of this run, {}, is in the future: it counts as no scheduled run, and cells that expire \
@@ -521,7 +517,7 @@ impl Run<'_> {
             self.note(record, note);
         }
         if record.now > record.started.saturating_add(AHEAD) {
-            let note = ahead(record.now);
+            let note = future_note(record.now);
             self.note(record, note);
         }
     }

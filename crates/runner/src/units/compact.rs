@@ -109,7 +109,7 @@ impl CarriedMerges<'_> {
             now: plan.now,
             merges: group.to_vec(),
         };
-        Unit { root: self.root.to_owned(), run: String::new(), now: plan.now, job: None, work: Work::Compact(work) }
+        Unit::of_run(self.root, "", plan.now, None, Work::Compact(work))
     }
 }
 
@@ -132,7 +132,7 @@ fn merge_result(done: Result<Merged, (String, bool)>) -> Result<Merged, MergeFai
     done.map_err(|(message, exceeds)| MergeFailed { exceeds, ..failed_elsewhere(message) })
 }
 
-/// Why there is no answer of unit `at` that can be used.
+/// Why unit `at` has no usable answer.
 fn unanswered(carried: &Result<Carried, CarryError>, at: usize) -> MergeFailed {
     match carried {
         Err(error) => failed_elsewhere(error.clone()),

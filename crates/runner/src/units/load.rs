@@ -99,8 +99,8 @@ impl CarriedLoad<'_> {
         let work = match work.from {
             // Only the times of its own inputs.
             LoadFrom::Query { versions, mut times } => {
-                let own: HashSet<&str> = unit.paths().collect();
-                times.retain(|path, _| own.contains(path.as_str()));
+                let paths: HashSet<&str> = unit.paths().collect();
+                times.retain(|path, _| paths.contains(path.as_str()));
                 LoadWork { from: LoadFrom::Query { versions, times }, ..work }
             }
             LoadFrom::Source(_) => work,

@@ -74,6 +74,11 @@ impl Unit {
         Self { root, run, now: 0, job: None, work: Work::Wait(millis) }
     }
 
+    /// A unit of the run `run` of a job, in a root, at the logical time `now` in microseconds since the epoch.
+    pub(crate) fn of_run(root: &str, run: &str, now: i64, job: Option<&JobReference>, work: Work) -> Self {
+        Self { root: root.to_owned(), run: run.to_owned(), now, job: job.cloned(), work }
+    }
+
     /// What kind of work it is, for people.
     pub fn kind(&self) -> &'static str {
         match &self.work {
@@ -130,7 +135,7 @@ impl Answer {
     /// Decodes an answer.
     ///
     /// # Errors
-    /// If the bytes are no answer of this build.
+    /// If the bytes are not an answer of this build.
     pub fn decode(bytes: &[u8]) -> serde_json::Result<Self> {
         serde_json::from_slice(bytes)
     }

@@ -16,7 +16,6 @@ use tidetable_store::{Ids, Store, StoreError};
 
 use super::{DamagedTable, Diagnosis, FindingKind};
 use crate::fault::error::RunError;
-use crate::lock::lease::LeaseTimes;
 use crate::lock::take_all;
 use crate::marks::Marks;
 use crate::report::QUARANTINE;
@@ -28,7 +27,7 @@ impl Diagnosis {
     /// [`RunError::Running`], or if something could not be moved or written: earlier fixes stay, and the call can
     /// be repeated.
     pub fn fix(&mut self, store: &Store, project: Option<&Project>, ids: &dyn Ids) -> Result<(), RunError> {
-        let _locks = take_all(store.blobs(), LeaseTimes::default())?;
+        let _locks = take_all(store.blobs())?;
         let quarantine = Quarantine { blobs: Arc::clone(store.blobs()), moved: RefCell::default() };
         for table in std::mem::take(&mut self.tables) {
             mend(store, &table, &quarantine, ids)?;

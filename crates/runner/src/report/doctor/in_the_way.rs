@@ -63,8 +63,8 @@ impl Diagnosis {
         expected: &Expected<'_>,
         folder: Option<&str>,
     ) -> Result<(), RunError> {
-        let whole = folder.map_or_else(|| "exports".to_owned(), |folder| format!("exports/{folder}"));
-        for name in blobs.list(&whole)? {
+        let directory = folder.map_or_else(|| "exports".to_owned(), |folder| format!("exports/{folder}"));
+        for name in blobs.list(&directory)? {
             let inside = folder.map_or_else(|| name.clone(), |folder| format!("{folder}/{name}"));
             let path = format!("exports/{inside}");
 
@@ -134,7 +134,7 @@ fn depth(folder: &str) -> usize {
     folder.matches('/').count()
 }
 
-/// Whether the path exists and is no directory. In a bucket an object is in the way of no other.
+/// Whether the path exists and is not a directory. In a bucket no object is in the way of another.
 fn is_file(blobs: &dyn Blobs, path: &str) -> bool {
     let Some(root) = blobs.directory() else { return false };
     let path = root.join(path);

@@ -34,7 +34,7 @@ use crate::report::{MIN_AGE, QUARANTINE};
 pub struct Diagnosis {
     /// Cases of damage, in the order in which they were found.
     pub findings: Vec<Finding>,
-    /// Remarks that are no damage.
+    /// Remarks on what is not damaged.
     pub notes: Vec<String>,
     /// Number of files read, by kind.
     pub read: BTreeMap<FindingKind, u64>,
@@ -261,7 +261,7 @@ impl Diagnosis {
         self.lost_export_lists(store, project)
     }
 
-    /// Finds exports of which published files are there, and the list is not.
+    /// Finds exports whose list is missing although published files exist.
     fn lost_export_lists(&mut self, store: &Store, project: Option<&Project>) -> Result<(), RunError> {
         let blobs = store.blobs().as_ref();
         for (export, parts) in lost_lists(store, project)? {

@@ -120,7 +120,7 @@ impl Days {
         }
     }
 
-    /// Adds a part to the days it covers. A part without days, of an export with `per = "query"`, is none of a calendar.
+    /// Adds a part to the days it covers. A part of an export with `per = "query"` has no days, and is left out.
     fn note(&mut self, of: &str, label: &str, state: DayState, rows: u64, run: Option<&str>) {
         let Some(period) = period_of(label).filter(|period| period.per != Per::Query) else { return };
         let (first, last) = period.days(self.tz);

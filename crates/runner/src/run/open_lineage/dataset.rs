@@ -63,17 +63,17 @@ impl Dataset {
 
     /// A path without `.`, `..` and a slash at its end, so that one place has one name.
     fn of_path(path: &Path) -> Self {
-        let mut whole = PathBuf::new();
+        let mut normal = PathBuf::new();
         for part in path.components() {
             match part {
                 Component::CurDir => {}
                 Component::ParentDir => {
-                    whole.pop();
+                    normal.pop();
                 }
-                part => whole.push(part),
+                part => normal.push(part),
             }
         }
-        Self { namespace: FILES.to_owned(), name: whole.display().to_string() }
+        Self { namespace: FILES.to_owned(), name: normal.display().to_string() }
     }
 }
 

@@ -185,13 +185,13 @@ fn job_facets() -> Facets {
 }
 
 fn datasets(datasets: BTreeMap<Dataset, DatasetFacets>, of_run: &str) -> Vec<Value> {
-    let whole = datasets.into_iter().map(|(dataset, facets)| {
-        let mut whole = json!(dataset);
-        whole["facets"] = json!(facets.own);
-        whole[of_run] = json!(facets.of_run);
-        whole
+    let values = datasets.into_iter().map(|(dataset, facets)| {
+        let mut value = json!(dataset);
+        value["facets"] = json!(facets.own);
+        value[of_run] = json!(facets.of_run);
+        value
     });
-    whole.collect()
+    values.collect()
 }
 
 /// The declared columns of sources.

@@ -12,7 +12,7 @@ use reqwest::header::CONTENT_TYPE;
 use reqwest::redirect::Policy;
 use tidetable_job::several;
 
-use crate::web::reason_of;
+use crate::web::{AGENT, reason_of};
 
 /// Time limit of a request, and of what is waited for at the end of a run.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -93,9 +93,8 @@ fn silence() -> String {
 
 /// Posts an event. A redirection is an error: the event would be left out of the request that follows it.
 async fn post(server: &Server, event: String) -> Result<(), String> {
-    let agent = concat!("tidetable/", env!("CARGO_PKG_VERSION"));
     let client =
-        Client::builder().timeout(ANSWER).redirect(Policy::none()).user_agent(agent).build().map_err(reason_of)?;
+        Client::builder().timeout(ANSWER).redirect(Policy::none()).user_agent(AGENT).build().map_err(reason_of)?;
 
     let mut request = client.post(&server.url).header(CONTENT_TYPE, "application/json").body(event);
     if let Some(token) = &server.token {

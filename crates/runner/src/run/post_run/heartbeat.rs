@@ -10,7 +10,7 @@ use tidetable_job::{Hooks, Project};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::secrets::value;
-use crate::web::reason_of;
+use crate::web::{AGENT, reason_of};
 
 /// Time limit for all attempts, unless `timeout` of the hooks is shorter.
 const LONGEST: Duration = Duration::from_secs(15);
@@ -40,8 +40,7 @@ pub(crate) fn send(project: &Project, hooks: &Hooks, is_well: bool) -> Result<()
 
 /// Requests `url` until it succeeds, `limit` has passed, or all attempts are used.
 async fn ask(url: &str, limit: Duration) -> Result<(), String> {
-    let agent = concat!("tidetable/", env!("CARGO_PKG_VERSION"));
-    let client = Client::builder().timeout(TRY).user_agent(agent).build().map_err(reason_of)?;
+    let client = Client::builder().timeout(TRY).user_agent(AGENT).build().map_err(reason_of)?;
 
     let end = Instant::now() + limit;
 

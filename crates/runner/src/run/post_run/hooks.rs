@@ -104,7 +104,7 @@ impl HookRun<'_> {
         while let Ok(line) = lines.recv_timeout(GRACE.saturating_sub(ended.elapsed())) {
             output.show(&line);
         }
-        if status.success() { Ok(()) } else { Err(how(status)) }
+        if status.success() { Ok(()) } else { Err(exit_text(status)) }
     }
 
     /// Shows the output of the hook while it runs. Ends it after its time limit, or when the run is asked to stop meanwhile.
@@ -185,22 +185,23 @@ fn what_went_wrong(record: &RunRecord) -> String {
         return failure;
     }
 
-    let mut told = Vec::new();
+    let mut warnings = Vec::new();
     let rejected = record.all_rejected();
     if rejected > 0 {
         let (rows, were) = (several(rejected, "row"), if rejected == 1 { "was" } else { "were" });
-        told.push(format!("{rows} {were} rejected: tidetable rejects {} --run {}", record.job, record.run));
+        warnings.push(format!("{rows} {were} rejected: tidetable rejects {} --run {}", record.job, record.run));
     }
     for check in record.checks.iter().filter(|check| !check.passed && check.severity == Severity::Warn) {
         let CheckRecord { check, on, label, rule, measured, .. } = check;
-        told.push(format!("check {check} warns of {label} of {on}: {rule}: {measured}"));
+        warnings.push(format!("check {check} warns of {label} of {on}: {rule}: {measured}"));
     }
-    told.truncate(WARNINGS);
-    told.extend(record.warnings().take(WARNINGS).map(str::to_owned));
-    told.join("; ")
+    warnings.truncate(WARNINGS);
+    warnings.extend(record.warnings().take(WARNINGS).map(str::to_owned));
+    warnings.join("; ")
 }
 
-fn how(status: ExitStatus) -> String {
+/// How a hook ended that failed, in words.
+fn exit_text(status: ExitStatus) -> String {
     match status.code() {
         Some(code) => format!("ended with exit code {code}"),
         None => format!("was ended: {status}"),

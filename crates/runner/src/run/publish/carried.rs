@@ -156,12 +156,6 @@ impl PublishStage<'_> {
     }
 
     fn unit(&self, work: Work) -> Unit {
-        Unit {
-            root: self.root.to_owned(),
-            run: self.options.run.clone(),
-            now: self.options.now,
-            job: self.reference.cloned(),
-            work,
-        }
+        Unit::of_run(self.root, &self.options.run, self.options.now, self.reference, work)
     }
 }

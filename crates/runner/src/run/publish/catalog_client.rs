@@ -11,13 +11,13 @@ use tidetable_job::{Catalog, Project};
 
 use crate::fault::catalog_failure::CatalogFailure;
 use crate::secrets::value;
-use crate::web::reason_of;
+use crate::web::{AGENT, reason_of};
 
 /// Time limit for the connection.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Time limit of a request. A catalog reads and writes metadata of the table before it answers.
 const ANSWER: Duration = Duration::from_secs(30);
-/// How often a request is made anew from what the catalog has by then.
+/// How often a request is repeated, each time from what the catalog has by then.
 const TRIES: usize = 3;
 /// Most characters of what a catalog says of a refusal.
 const SAID: usize = 300;
@@ -40,8 +40,7 @@ impl<'a> CatalogClient<'a> {
     pub(crate) async fn open(project: &Project, catalog: &'a Catalog, export: &'a str) -> Result<Self, CatalogFailure> {
         let token = catalog.token.as_ref().map(|token| value(project, token)).transpose();
         let token = token.map_err(|error| CatalogFailure::Token { reason: error.to_string() })?;
-        let agent = concat!("tidetable/", env!("CARGO_PKG_VERSION"));
-        let client = Client::builder().connect_timeout(CONNECT).timeout(ANSWER).user_agent(agent).build();
+        let client = Client::builder().connect_timeout(CONNECT).timeout(ANSWER).user_agent(AGENT).build();
         let client = client.map_err(|error| CatalogFailure::NoAnswer { reason: reason_of(error) })?;
 
         let mut open = Self { catalog, export, client, token, base: format!("{}/v1", catalog.uri) };
@@ -74,7 +73,7 @@ impl<'a> CatalogClient<'a> {
     }
 
     /// Commits what the catalog lacks of `table`, of which it has `theirs`. A request that may have been applied without an
-    /// answer is made anew from what the catalog then has, so that it is applied once.
+    /// answer is repeated from what the catalog then has, so that it is applied once.
     ///
     /// # Errors
     /// If the catalog does not have it in the end.

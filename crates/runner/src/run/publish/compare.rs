@@ -13,6 +13,7 @@ use tidetable_store::published::{FileState, Part as ListedPart, PartFile, Publis
 
 use crate::checks::presence::{holds_records, surely_holds};
 use crate::fault::error::RunError;
+use crate::fault::threads::joined;
 use crate::run::damage::damage_in;
 use crate::run::parts::{PartSelection, StalePart};
 use crate::run::publish::decide::{ExportInputs, PartDecision, SourcePeriod};
@@ -207,7 +208,7 @@ impl<'a> PublishStage<'a> {
         std::thread::scope(|scope| {
             let stats = scope.spawn(|| self.store.blobs().stat_all(&paths(published)));
             let others = self.check_owner(export, published);
-            let stats = stats.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let stats = joined(stats);
             Ok((others?, stats?))
         })
     }

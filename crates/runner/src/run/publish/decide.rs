@@ -67,7 +67,7 @@ impl ExportInputs<'_> {
         for SourcePeriod { period, sources } in made {
             let label = period.label();
             let reason = match (stale.get(&label), wanted.failed.get(&label)) {
-                (Some(reason), _) => why(reason),
+                (Some(reason), _) => reason_text(reason),
                 (None, _) if wanted.force => "forced".to_owned(),
                 // The published part is older than the failed attempt, so it may be wrong.
                 (None, Some(PartState::Checks)) => "its checks failed".to_owned(),
@@ -272,7 +272,7 @@ pub fn type_notes(export: &Export, schema: &Schema) -> Vec<String> {
 }
 
 /// The reason of a stale part in words.
-fn why(reason: &Reason) -> String {
+fn reason_text(reason: &Reason) -> String {
     match reason {
         Reason::Missing => "missing".to_owned(),
         Reason::QueryChanged => "query or settings changed".to_owned(),

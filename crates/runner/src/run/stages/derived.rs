@@ -62,7 +62,7 @@ impl LoadStage<'_> {
         let found: Vec<InputFile> = present.map(|(path, window)| InputFile::of_rows(path, &window.version)).collect();
 
         let looking = InputPlanOptions {
-            // A window that is gone, because its table is new or has other windows, is no missing input.
+            // A window that is gone, because its table is new or has other windows, is not a missing input.
             without: &|path| !missing.contains(path),
             rebuild: base.reset.is_some(),
             ..InputPlanOptions::default()

@@ -44,7 +44,7 @@ pub(crate) struct Pending {
     pub(crate) held: HeldCounts,
     /// Inputs of the edit that were not read: their content is unchanged, and has a new fingerprint.
     restated: Vec<Input>,
-    /// Grown inputs of which appended rows would hide cells of later inputs.
+    /// Grown inputs whose appended rows would hide cells of later inputs.
     pub(crate) overtaken: Vec<String>,
     pub(crate) record: LoadRecord,
 }
@@ -374,13 +374,7 @@ impl<'a> LoadStage<'a> {
 
     /// A unit of this run.
     pub(crate) fn unit(&self, work: Work) -> WorkUnit {
-        WorkUnit {
-            root: self.root.to_owned(),
-            run: self.options.run.clone(),
-            now: self.options.now,
-            job: self.reference.cloned(),
-            work,
-        }
+        WorkUnit::of_run(self.root, &self.options.run, self.options.now, self.reference, work)
     }
 
     /// The files of the source. A pattern without a match is no error if the source was loaded before: the rows

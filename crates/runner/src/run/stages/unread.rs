@@ -51,10 +51,10 @@ pub(crate) fn unmatched_notes(sources: &[PlannedSource<'_>]) -> Vec<String> {
     for PlannedSource { source, tables, unmatched, .. } in sources {
         let are_gone = tables.iter().any(|table| !table.plan.vanished.is_empty());
         for pattern in unmatched {
-            let said = format!("source {}: no file matches \"{pattern}\"", source.spec.name);
+            let note = format!("source {}: no file matches \"{pattern}\"", source.spec.name);
             notes.push(match are_gone {
-                true => format!("warning: {said}, and inputs are gone: put them back, or correct `files`"),
-                false => said,
+                true => format!("warning: {note}, and inputs are gone: put them back, or correct `files`"),
+                false => note,
             });
         }
     }
@@ -294,11 +294,11 @@ pub(crate) fn future_note(loads: &[Pending], clock: i64) -> Option<String> {
         1 => String::new(),
         files => format!(" (and {})", several(files as u64 - 1, "other file")),
     };
-    let told = format!(
+    let note = format!(
         "{file}{others} has readings of {}, in the future: correct them, if that is no forecast",
         day_name(*day)
     );
-    Some(if *day > last.saturating_add(YEAR) { format!("warning: {told}") } else { told })
+    Some(if *day > last.saturating_add(YEAR) { format!("warning: {note}") } else { note })
 }
 
 /// Notes on new files that a plan knows to be empty.

@@ -42,14 +42,14 @@ pub(super) fn new_key_notes(loads: &mut [Pending], known: &Seen) -> Vec<String> 
 /// 1990 to 2100.
 pub(super) fn epoch_notes(loads: &[Pending]) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut told: BTreeSet<&str> = BTreeSet::new();
+    let mut noted: BTreeSet<&str> = BTreeSet::new();
     for load in loads {
         let (record, stats) = (&load.record, &load.record.stats);
         let Some((file, odd)) = &stats.first_odd_epoch else { continue };
 
         let is_mixed = stats.likely_epochs > stats.odd_epochs;
         let is_other = stats.likely_epochs == 0 && record.before > 0 && odd.has_unit;
-        if !(is_mixed || is_other) || !told.insert(record.source.as_str()) {
+        if !(is_mixed || is_other) || !noted.insert(record.source.as_str()) {
             continue;
         }
 
