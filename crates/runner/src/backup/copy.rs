@@ -47,13 +47,11 @@ impl Vault {
         making.done.backup = Backup { id: id.to_owned(), taken, root, ..Backup::default() };
 
         making.runs()?;
-
         for name in store.blobs().list("exports")? {
             if let Some(export) = name.strip_suffix(".json") {
                 making.export(export)?;
             }
         }
-
         making.tables(id)?;
 
         let mut done = making.done;

@@ -59,6 +59,7 @@ impl Vault {
         to.delete(RESTORING)?;
         Ok(restored)
     }
+
     /// Marks a bucket as being restored into, unless it holds a store, or another restore has begun.
     fn mark_bucket(&self, id: &str, to: &dyn Blobs) -> Result<(), BackupError> {
         let marked = to.read(RESTORING)?;

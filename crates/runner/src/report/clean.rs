@@ -110,7 +110,6 @@ impl CleanPlan {
         }
 
         plan.parts(store, project, options.before.min(settled))?;
-
         for list in Published::readable(blobs)?.0 {
             plan.replaced(blobs, &list, options.clock)?;
         }

@@ -271,7 +271,6 @@ impl Diagnosis {
             }
 
             let declared = declared_export(project, &export);
-
             let job = declared.as_ref().map_or("JOB", |(job, _)| job.as_str());
             let damage = format!("it is missing, and {} of {export} are there", several(parts, "published part"));
             let costs = format!("SQL cannot read exports.{export}, and runs of {job} stop before they publish it");
@@ -376,7 +375,6 @@ impl Diagnosis {
         }
 
         let is_damaged = !health.damaged.is_empty() || lost.is_some();
-
         if is_damaged && gone.is_empty() && !health.is_newer {
             let named = lost.map_or(0, |lost| lost.version);
             self.tables.push(DamagedTable { name: table, health, named });
@@ -456,7 +454,6 @@ impl Diagnosis {
             }
 
             let Some(bytes) = blobs.read(&path)? else { continue };
-
             if let Err(error) = serde_json::from_slice::<tidetable_record::Holder>(&bytes)
                 && !bytes.is_empty()
             {

@@ -42,7 +42,6 @@ impl<'a> CatalogClient<'a> {
         let token = token.map_err(|error| CatalogFailure::Token { reason: error.to_string() })?;
         let client = Client::builder().connect_timeout(CONNECT).timeout(ANSWER).user_agent(AGENT).build();
         let client = client.map_err(|error| CatalogFailure::NoAnswer { reason: reason_of(error) })?;
-
         let mut open = Self { catalog, export, client, token, base: format!("{}/v1", catalog.uri) };
 
         let mut path = "config".to_owned();

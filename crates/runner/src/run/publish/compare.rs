@@ -314,6 +314,7 @@ impl<'a> PublishStage<'a> {
         }
         Ok(audit)
     }
+
     /// Compares the files of the part `label` with the list. `stats` gives their metadata next. Sets `is_other` if a file has
     /// another stamp than the list says.
     fn audit_part(

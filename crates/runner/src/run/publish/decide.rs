@@ -173,6 +173,7 @@ impl ExportInputs<'_> {
         format!("{:032x}", xxh3_128(settings.join("\0").as_bytes()))
     }
 }
+
 /// The versions that changed a table.
 struct TableChanges<'a> {
     table: &'a str,

@@ -254,12 +254,12 @@ impl PublishStage<'_> {
             }
 
             drop(sender);
-
             let left = self.collect(round, &receiver, published, done);
             halt.store(true, Ordering::Relaxed);
             left
         })
     }
+
     /// Tries one part of a round after the other, until all are taken, the run is asked to stop, or `halt` is set.
     fn try_parts(&self, round: &Round<'_>, next: &AtomicUsize, halt: &AtomicBool, sender: &mpsc::Sender<TriedPart>) {
         while !halt.load(Ordering::Relaxed) && self.options.stop.asked().is_none() {
