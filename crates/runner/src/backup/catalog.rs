@@ -35,7 +35,7 @@ pub struct Backup {
 pub struct Held {
     /// Path inside the store.
     pub path: String,
-    /// Length of the file.
+    /// Length of the file, bytes.
     pub bytes: u64,
     /// xxh3-128 of its content, hexadecimal.
     pub checksum: String,

@@ -12,7 +12,7 @@ pub enum LostStore {
     Gone {
         /// The root as the project names it.
         root: String,
-        /// The last run known.
+        /// Name of the last run that is known to have written there.
         run: String,
         /// Day of its end, `YYYY-MM-DD`.
         date: String,
@@ -30,7 +30,7 @@ pub enum LostStore {
         root: String,
         /// Name of the table in both.
         table: String,
-        /// The last run known.
+        /// Name of the last run that is known to have written there.
         run: String,
         /// Day of its end, `YYYY-MM-DD`.
         date: String,
@@ -48,7 +48,7 @@ pub struct LostTable {
     pub root: String,
     /// Name of the missing table.
     pub table: String,
-    /// The last run known.
+    /// Name of the last run that is known to have written there.
     pub run: String,
     /// Day of its end, `YYYY-MM-DD`.
     pub date: String,

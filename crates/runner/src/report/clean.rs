@@ -32,7 +32,7 @@ pub struct Cleaned {
     pub path: String,
     /// What was left, and so why it is removed.
     pub kind: CleanedKind,
-    /// Length of the file.
+    /// Length of the file, bytes.
     pub bytes: u64,
 }
 

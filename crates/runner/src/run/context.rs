@@ -39,7 +39,7 @@ pub(crate) struct Run<'a> {
     pub(crate) root: &'a str,
     /// The job as other processes find it; `None` without a carrier.
     pub(crate) reference: Option<&'a JobReference>,
-    /// What other processes did.
+    /// Counts what other processes do for the run.
     pub(crate) tally: Tally,
 }
 

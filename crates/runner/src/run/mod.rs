@@ -29,7 +29,7 @@ use tidetable_layout::time::HOUR;
 use tidetable_record::{FORMAT, InputRecord, Outcome, RunRecord, Runs, Seen};
 use tidetable_source::panics::catch;
 use tidetable_source::{Storage, without_passwords};
-use tidetable_store::{Ids, Store};
+use tidetable_store::{Ids, Store, StoreError};
 use ulid::Ulid;
 
 pub use crate::checks::checker::check_queries;
@@ -169,16 +169,7 @@ pub fn run(
     ids: &dyn Ids,
     observer: &dyn Observer,
 ) -> Result<Option<RunReport>, RunError> {
-    let mut record = RunRecord {
-        format: FORMAT,
-        run: options.run.clone(),
-        job: job.name.clone(),
-        now: options.now,
-        started: (options.clock)(),
-        outcome: Outcome::Running,
-        asked: options.asked(),
-        ..RunRecord::default()
-    };
+    let mut record = first_record(job, options);
     let mut lock = None;
     let begun = match at_boundary(|| begin(project, job, options, &mut record, &mut lock)) {
         Ok(Some(begun)) => begun,
@@ -225,31 +216,10 @@ pub fn run(
         read = stages.tables_of_others();
         done
     });
-    match &done {
-        Ok(_) => {
-            record.outcome = record.outcome_of_parts();
-            record.finished = Some((options.clock)());
-        }
-        Err(error) => {
-            record_failure(&mut record, error, options);
-            if let Some(note) = kept_note(&record).filter(|_| record.outcome == Outcome::Failed) {
-                observer.event(Event::Note(note.clone()));
-                record.notes.push(note);
-            }
-        }
-    }
+    record_end(&mut record, done.as_ref().err(), options, observer);
 
-    let blobs = store.blobs().as_ref();
-    let tables = job.tables.iter().map(|table| table.spec.name.as_str());
-    // If it cannot be stored, the next run repeats the notes.
-    let _ = first.seen.save(blobs, &job.name, tables, &record.loads);
-    let saved = record.save(blobs);
+    let saved = save_end(project, job, &store, &first.seen, &record, observer);
     let is_recorded = saved.is_ok();
-    if is_recorded && let Err(error) = Marks::of(project).write(&store, job, &record) {
-        let note = format!("note: the project cannot be written ({error}): a loss of its root will not be noticed");
-        observer.event(Event::Note(note));
-    }
-
     // The first error is the one to report.
     let done = match (done, saved) {
         (Ok(_), Err(error)) => {
@@ -266,6 +236,7 @@ pub fn run(
 
     let exit_code = done.as_ref().map_or_else(RunError::exit_code, |_| record.outcome.exit_code());
     let lineage = lineage.map(|events| RunLineage { events, read });
+    let blobs = store.blobs().as_ref();
     let post_run = PostRun { project, job, options, observer, blobs, exit_code, is_recorded };
     if let Err(panicked) = catch(|| post_run.follow(&mut record, lineage)) {
         observer.event(Event::Note(format!("warning: what follows the run stopped at a fault: {panicked}")));
@@ -273,12 +244,63 @@ pub fn run(
     Ok(Some(RunReport { rejected: done?, record }))
 }
 
+/// The record of a run before its first stage.
+fn first_record(job: &Job, options: &RunOptions) -> RunRecord {
+    RunRecord {
+        format: FORMAT,
+        run: options.run.clone(),
+        job: job.name.clone(),
+        now: options.now,
+        started: (options.clock)(),
+        outcome: Outcome::Running,
+        asked: options.asked(),
+        ..RunRecord::default()
+    }
+}
+
+/// Records how the stages of a run ended. If they failed, notes what they did before.
+fn record_end(record: &mut RunRecord, error: Option<&RunError>, options: &RunOptions, observer: &dyn Observer) {
+    let Some(error) = error else {
+        record.outcome = record.outcome_of_parts();
+        record.finished = Some((options.clock)());
+        return;
+    };
+
+    record_failure(record, error, options);
+    if let Some(note) = kept_note(record).filter(|_| record.outcome == Outcome::Failed) {
+        observer.event(Event::Note(note.clone()));
+        record.notes.push(note);
+    }
+}
+
+/// Saves the record of a run that has ended, and what the next run has to know of this one.
+fn save_end(
+    project: &Project,
+    job: &Job,
+    store: &Store,
+    seen: &Seen,
+    record: &RunRecord,
+    observer: &dyn Observer,
+) -> Result<(), StoreError> {
+    let blobs = store.blobs().as_ref();
+    let tables = job.tables.iter().map(|table| table.spec.name.as_str());
+    // If it cannot be stored, the next run repeats the notes.
+    let _ = seen.save(blobs, &job.name, tables, &record.loads);
+
+    record.save(blobs)?;
+    if let Err(error) = Marks::of(project).write(store, job, record) {
+        let note = format!("note: the project cannot be written ({error}): a loss of its root will not be noticed");
+        observer.event(Event::Note(note));
+    }
+    Ok(())
+}
+
 /// The state of a run that has begun.
 struct Begun {
     store: Store,
     runtime: tokio::runtime::Runtime,
     storage: Storage,
-    /// What was read first.
+    /// What was read before the first stage.
     first: Ahead,
     /// The run that it continues: one that failed, was interrupted or recorded no end.
     unfinished: Option<RunRecord>,

@@ -22,7 +22,7 @@ use crate::units::work::PublishWork;
 /// A part that another process writes.
 struct CarriedPart {
     /// Index of the part.
-    place: usize,
+    index: usize,
     work: PublishWork,
 }
 
@@ -104,14 +104,14 @@ impl PublishStage<'_> {
     /// The parts of a round whose queries are run. The results of the others are sent at once.
     fn parts_to_carry(&self, round: &Round<'_>, sender: &Sender<TriedPart>) -> Vec<CarriedPart> {
         let mut carried = Vec::new();
-        for place in round.places.iter().copied() {
-            let Some(part) = round.compared.parts.get(place) else { continue };
+        for index in round.indexes.iter().copied() {
+            let Some(part) = round.compared.parts.get(index) else { continue };
             match self.without_rows(round.compared, part) {
                 Some(result) => {
                     let result = result.unwrap_or_else(PartResult::Failed);
-                    drop(sender.send(TriedPart { place, result, checks: Vec::new() }));
+                    drop(sender.send(TriedPart { index, result, checks: Vec::new() }));
                 }
-                None => carried.push(CarriedPart { place, work: round.compared.work(part, round.column_ids) }),
+                None => carried.push(CarriedPart { index, work: round.compared.work(part, round.column_ids) }),
             }
         }
         carried
@@ -121,7 +121,7 @@ impl PublishStage<'_> {
     fn settle_answer(&self, round: &Round<'_>, part: &CarriedPart, answer: Answer) -> TriedPart {
         let mut checks = Vec::new();
         let result = self.settle(round, &part.work, answer, &mut checks).unwrap_or_else(PartResult::Failed);
-        TriedPart { place: part.place, result, checks }
+        TriedPart { index: part.index, result, checks }
     }
 
     /// Settles the part of an answer.

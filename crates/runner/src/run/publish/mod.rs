@@ -57,7 +57,7 @@ pub(crate) struct Round<'a> {
     compared: &'a ComparedExport<'a>,
     checker: &'a Checker<'a>,
     /// Indexes of the parts.
-    places: &'a [usize],
+    indexes: &'a [usize],
     /// Shared scans by index.
     passes: BTreeMap<usize, PassMember>,
     /// The ids of columns that files get, if they have ids.
@@ -69,7 +69,7 @@ pub(crate) struct Round<'a> {
 /// A part that was tried, and what its checks found.
 pub(crate) struct TriedPart {
     /// Index of the part.
-    place: usize,
+    index: usize,
     result: PartResult,
     checks: Vec<CheckRecord>,
 }
@@ -179,13 +179,13 @@ impl PublishStage<'_> {
         attempts: &mut Vec<AttemptRecord>,
     ) -> Result<(), RunError> {
         let ExportRounds { compared, checker, column_ids } = rounds;
-        let mut places: Vec<usize> = (0..compared.parts.len()).collect();
+        let mut indexes: Vec<usize> = (0..compared.parts.len()).collect();
         loop {
             let name = format!("publish {}", compared.export.name);
-            self.observer.event(Event::Stage { name, unit: Unit::Parts, total: places.len() as u64 });
+            self.observer.event(Event::Stage { name, unit: Unit::Parts, total: indexes.len() as u64 });
 
-            let passes = self.passes(compared, checker, &places);
-            let round = Round { compared, checker, places: &places, passes, column_ids, more: retry.has_more() };
+            let passes = self.passes(compared, checker, &indexes);
+            let round = Round { compared, checker, indexes: &indexes, passes, column_ids, more: retry.has_more() };
             let left = self.round(&round, published, done)?;
             self.note_passes(compared, &round.passes);
 
@@ -193,12 +193,12 @@ impl PublishStage<'_> {
             sweep_retired(self.store, published, (self.options.clock)())?;
             self.options.stop.check()?;
 
-            places = left.again.keys().copied().collect();
-            if places.is_empty() {
+            indexes = left.again.keys().copied().collect();
+            if indexes.is_empty() {
                 return Ok(());
             }
-            let failed = left.again.into_iter().filter_map(|(place, error)| {
-                let name = compared.parts.get(place)?.folder.clone();
+            let failed = left.again.into_iter().filter_map(|(index, error)| {
+                let name = compared.parts.get(index)?.folder.clone();
                 Some(FailedAttempt { name, error })
             });
             retry.wait(failed.collect(), attempts)?;
@@ -248,7 +248,7 @@ impl PublishStage<'_> {
         let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
-            for _ in 0..self.options.jobs.clamp(1, round.places.len().max(1)) {
+            for _ in 0..self.options.jobs.clamp(1, round.indexes.len().max(1)) {
                 let (sender, next, halt) = (sender.clone(), &next, &halt);
                 scope.spawn(move || self.try_parts(round, next, halt, &sender));
             }
@@ -263,16 +263,16 @@ impl PublishStage<'_> {
     /// Tries one part of a round after the other, until all are taken, the run is asked to stop, or `halt` is set.
     fn try_parts(&self, round: &Round<'_>, next: &AtomicUsize, halt: &AtomicBool, sender: &mpsc::Sender<TriedPart>) {
         while !halt.load(Ordering::Relaxed) && self.options.stop.asked().is_none() {
-            let place = round.places.get(next.fetch_add(1, Ordering::Relaxed)).copied();
-            let part = place.and_then(|place| Some((place, round.compared.parts.get(place)?)));
-            let Some((place, part)) = part else { return };
+            let index = round.indexes.get(next.fetch_add(1, Ordering::Relaxed)).copied();
+            let part = index.and_then(|index| Some((index, round.compared.parts.get(index)?)));
+            let Some((index, part)) = part else { return };
 
             let mut checks = Vec::new();
-            let result = self.runtime.block_on(self.try_part(round, place, part, &mut checks));
+            let result = self.runtime.block_on(self.try_part(round, index, part, &mut checks));
             if self.halts_after(round, &result) {
                 halt.store(true, Ordering::Relaxed);
             }
-            if sender.send(TriedPart { place, result, checks }).is_err() {
+            if sender.send(TriedPart { index, result, checks }).is_err() {
                 return;
             }
         }
@@ -296,8 +296,8 @@ impl PublishStage<'_> {
         while let Ok(first) = receiver.recv() {
             let (mut listed, mut records) = (Vec::new(), Vec::new());
             // Others that are ready are listed in the same write.
-            for TriedPart { place, result, checks } in std::iter::once(first).chain(receiver.try_iter()) {
-                let Some(part) = compared.parts.get(place) else { continue };
+            for TriedPart { index, result, checks } in std::iter::once(first).chain(receiver.try_iter()) {
+                let Some(part) = compared.parts.get(index) else { continue };
                 if let PartResult::Failed(RunError::Interrupted { .. }) = &result {
                     continue;
                 }
@@ -305,7 +305,7 @@ impl PublishStage<'_> {
                 let record = part_record(compared.export, part, &result);
                 match &result {
                     PartResult::Failed(error) if round.tries_again(&result) => {
-                        left.again.insert(place, error.to_string());
+                        left.again.insert(index, error.to_string());
                     }
                     _ => self.observer.event(event_of(&record)),
                 }
@@ -330,11 +330,11 @@ impl PublishStage<'_> {
     async fn try_part(
         &self,
         round: &Round<'_>,
-        place: usize,
+        index: usize,
         part: &StalePart,
         found: &mut Vec<CheckRecord>,
     ) -> PartResult {
-        let (compared, member) = (round.compared, round.passes.get(&place));
+        let (compared, member) = (round.compared, round.passes.get(&index));
         let bounds = part.period.bounds(self.job.timezone);
 
         let work = async {

@@ -27,28 +27,28 @@ pub(crate) struct PassMember {
 /// A part whose files others may need, too.
 struct SharingPart<'a> {
     /// Index of the part.
-    place: usize,
+    index: usize,
     part: &'a StalePart,
     /// Event times of its period, microseconds since the epoch.
     bounds: Range<i64>,
 }
 
 impl PublishStage<'_> {
-    /// The shared scans for the parts at `places`, by place.
+    /// The shared scans for the parts at `indexes`, by index.
     pub(crate) fn passes(
         &self,
         compared: &ComparedExport<'_>,
         checker: &Checker<'_>,
-        places: &[usize],
+        indexes: &[usize],
     ) -> BTreeMap<usize, PassMember> {
         let per = compared.export.per;
         let shares: Vec<&Snapshot> = compared.snapshots.iter().filter(|snapshot| may_share(snapshot, per)).collect();
         let mut passes = BTreeMap::new();
-        if shares.is_empty() || places.len() < 2 {
+        if shares.is_empty() || indexes.len() < 2 {
             return passes;
         }
 
-        let parts = self.sharing_parts(compared, places);
+        let parts = self.sharing_parts(compared, indexes);
         let files: Vec<PartSsts> = parts.iter().map(|part| files_of(&shares, &part.bounds)).collect();
         // Half: the last parts of a scan may still be written while the next one reads.
         let memory = self.options.memory / 2;
@@ -68,20 +68,20 @@ impl PublishStage<'_> {
                 let times = members.iter().map(|member| member.bounds.clone()).collect();
                 let pass = Arc::new(SharedScan::new(&asked, times, memory));
                 for (at, member) in members.iter().enumerate() {
-                    passes.insert(member.place, PassMember { pass: Arc::clone(&pass), at });
+                    passes.insert(member.index, PassMember { pass: Arc::clone(&pass), at });
                 }
             }
         }
         passes
     }
 
-    /// The parts at `places` whose queries are run.
-    fn sharing_parts<'c>(&self, compared: &'c ComparedExport<'_>, places: &[usize]) -> Vec<SharingPart<'c>> {
+    /// The parts at `indexes` whose queries are run.
+    fn sharing_parts<'c>(&self, compared: &'c ComparedExport<'_>, indexes: &[usize]) -> Vec<SharingPart<'c>> {
         let mut parts = Vec::new();
-        for place in places.iter().copied() {
-            let part = compared.parts.get(place).filter(|part| !part.sealed && part.lost.is_none());
+        for index in indexes.iter().copied() {
+            let part = compared.parts.get(index).filter(|part| !part.sealed && part.lost.is_none());
             let Some(part) = part else { continue };
-            parts.push(SharingPart { place, part, bounds: part.period.bounds(self.job.timezone) });
+            parts.push(SharingPart { index, part, bounds: part.period.bounds(self.job.timezone) });
         }
         parts
     }

@@ -34,7 +34,7 @@ pub(crate) struct PublishStage<'a> {
     pub(crate) root: &'a str,
     /// The job as other processes find it; `None` without a carrier.
     pub(crate) reference: Option<&'a JobReference>,
-    /// Who did how much.
+    /// Counts what other processes do for the run.
     pub(crate) tally: &'a Tally,
     /// What is published by other exports than those of the job, read on first use.
     pub(crate) others: OnceLock<Arc<Others>>,

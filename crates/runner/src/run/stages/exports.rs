@@ -57,16 +57,8 @@ impl Run<'_> {
             };
 
             // Parts that failed are recorded too.
-            for (part, _) in done.parts.values() {
-                failures.note(&self.options.run, &part.export, &part.label, part.state);
-            }
-
+            self.record_parts(done, &mut failures, record);
             let kept = self.keep(&mut failures, &checker);
-            let (parts, checks): (Vec<_>, Vec<_>) = done.parts.into_values().unzip();
-            record.exports.extend(parts.into_iter().chain(done.log));
-            record.damage.extend(done.catalog);
-            record.checks.extend(checks.into_iter().flatten());
-
             read.extend(published?);
             kept?;
             if self.options.fail_fast && record.exports.iter().any(|part| part.state == PartState::Failed) {
@@ -90,6 +82,18 @@ impl Run<'_> {
             seen.insert((check.check.clone(), check.on.clone(), check.label.clone(), check.rule.clone()))
         });
         Ok(())
+    }
+
+    /// Records what became of the parts of an export, and which of them are still to be done.
+    fn record_parts(&self, done: PublishDone, failures: &mut Failures, record: &mut RunRecord) {
+        for (part, _) in done.parts.values() {
+            failures.note(&self.options.run, &part.export, &part.label, part.state);
+        }
+
+        let (parts, checks): (Vec<_>, Vec<_>) = done.parts.into_values().unzip();
+        record.exports.extend(parts.into_iter().chain(done.log));
+        record.damage.extend(done.catalog);
+        record.checks.extend(checks.into_iter().flatten());
     }
 
     /// Stores what is still to be done, and why.

@@ -93,7 +93,7 @@ pub(crate) struct LoadStage<'a> {
     pub(crate) root: &'a str,
     /// The job as other processes find it; `None` without a carrier.
     pub(crate) reference: Option<&'a JobReference>,
-    /// Who did how much.
+    /// Counts what other processes do for the run.
     pub(crate) tally: &'a Tally,
     /// Files and sources that are not read.
     pub(crate) left: LeftOut,

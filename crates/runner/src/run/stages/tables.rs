@@ -458,14 +458,14 @@ fn input_notes(
     missing: &BTreeMap<String, u64>,
     told: &BTreeSet<&str>,
 ) -> Vec<String> {
-    let told_of = InputNotes { options, owed: OwedOfInputs::of(loads), missing };
+    let notes = InputNotes { options, owed: OwedOfInputs::of(loads), missing };
     let inputs = loads.iter().flat_map(|load| &load.inputs);
 
     let mut by_state: Vec<(InputState, Vec<&InputRecord>)> = Vec::new();
     // Tables of a source have the same inputs.
     let mut seen = BTreeSet::new();
     for input in inputs.filter(|input| !told.contains(input.path.as_str())) {
-        if told_of.note(input).is_none() || !seen.insert((input.state, input.path.as_str())) {
+        if notes.note(input).is_none() || !seen.insert((input.state, input.path.as_str())) {
             continue;
         }
         match by_state.iter_mut().find(|(state, _)| *state == input.state) {
@@ -473,7 +473,7 @@ fn input_notes(
             None => by_state.push((input.state, vec![input])),
         }
     }
-    by_state.into_iter().flat_map(|(state, inputs)| told_of.of_state(state, inputs)).collect()
+    by_state.into_iter().flat_map(|(state, inputs)| notes.of_state(state, inputs)).collect()
 }
 
 /// What notes on inputs tell besides their records.
