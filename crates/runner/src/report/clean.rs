@@ -97,8 +97,8 @@ impl CleanPlan {
         let blobs = store.blobs().as_ref();
         let mut plan = Self { clock: options.clock, ..Self::default() };
         let names = Runs::of(blobs).names()?;
-        let goes = plan.records(store, options)?;
-        plan.rows(store, &names, &goes, options.before)?;
+        let removed = plan.records(store, options)?;
+        plan.rows(store, &names, &removed, options.before)?;
         if let Some(project) = project {
             plan.files_of_lost_jobs(store, project, options.before)?;
         }
@@ -125,32 +125,38 @@ impl CleanPlan {
                 Ok(record) => records.push(record),
                 // Its job is unknown, so only its age decides. Records of newer builds are kept.
                 Err(StoreError::Unreadable { path, .. }) => {
-                    self.put(store, path, CleanedKind::Record, options.before)?
+                    self.select(store, path, CleanedKind::Record, options.before)?
                 }
                 Err(_) => {}
             }
         }
 
         let kept = kept(&records, options);
-        let mut goes = HashSet::new();
+        let mut removed = HashSet::new();
         for record in records.iter().rev().filter(|record| !kept.contains(record.run.as_str())) {
-            self.put(store, format!("runs/{}.json", record.run), CleanedKind::Record, i64::MAX)?;
-            goes.insert(record.run.clone());
+            self.select(store, format!("runs/{}.json", record.run), CleanedKind::Record, i64::MAX)?;
+            removed.insert(record.run.clone());
         }
-        Ok(goes)
+        Ok(removed)
     }
 
-    /// Selects rejected and failing rows: those of the runs in `goes`, whose records are removed, and those last written
+    /// Selects rejected and failing rows: those of the runs in `removed`, whose records are removed, and those last written
     /// before `before` of runs that are not in `known`, so that they have no record.
-    fn rows(&mut self, store: &Store, known: &[String], goes: &HashSet<String>, before: i64) -> Result<(), RunError> {
+    fn rows(
+        &mut self,
+        store: &Store,
+        known: &[String],
+        removed: &HashSet<String>,
+        before: i64,
+    ) -> Result<(), RunError> {
         let known: HashSet<&str> = known.iter().map(String::as_str).collect();
 
         for (folder, kind) in [("rejected", CleanedKind::Rejects), ("failing", CleanedKind::Failing)] {
             for file in store.blobs().list(folder)?.iter().filter(|file| file.ends_with(".jsonl")) {
                 let run = file.split('.').next().unwrap_or_default();
-                match (goes.contains(run), known.contains(run)) {
-                    (true, _) => self.put(store, format!("{folder}/{file}"), kind, i64::MAX)?,
-                    (false, false) => self.put(store, format!("{folder}/{file}"), kind, before)?,
+                match (removed.contains(run), known.contains(run)) {
+                    (true, _) => self.select(store, format!("{folder}/{file}"), kind, i64::MAX)?,
+                    (false, false) => self.select(store, format!("{folder}/{file}"), kind, before)?,
                     (false, true) => {}
                 }
             }
@@ -166,7 +172,7 @@ impl CleanPlan {
             for file in store.blobs().list(folder)? {
                 let is_lost = file.strip_suffix(ending).is_some_and(|job| !jobs.iter().any(|known| known == job));
                 if is_lost {
-                    self.put(store, format!("{folder}/{file}"), kind, before)?;
+                    self.select(store, format!("{folder}/{file}"), kind, before)?;
                 }
             }
         }
@@ -216,7 +222,7 @@ impl CleanPlan {
             let given_up = matches!(&declared, Some(Some(exports)) if !exports.contains(&part.export));
             if listed || given_up {
                 for path in part.paths {
-                    self.put(store, path, CleanedKind::Part, before)?;
+                    self.select(store, path, CleanedKind::Part, before)?;
                 }
             } else {
                 *self.lost_lists.entry(part.export).or_default() += 1;
@@ -261,7 +267,7 @@ impl CleanPlan {
     }
 
     /// Adds a file that was last written before `before`.
-    fn put(&mut self, store: &Store, path: String, kind: CleanedKind, before: i64) -> Result<(), RunError> {
+    fn select(&mut self, store: &Store, path: String, kind: CleanedKind, before: i64) -> Result<(), RunError> {
         let found = store.blobs().stat(&path)?;
         if let Some(found) = found.filter(|found| before == i64::MAX || found.modified.is_some_and(|at| at < before)) {
             self.removals.push(Cleaned { path, kind, bytes: found.bytes });

@@ -444,22 +444,23 @@ impl JobFacts {
         self.settle();
 
         // An export with `per = "query"` has no day: it is as new as the data.
-        let published = self.lists.iter().map(of_list).filter(|of| !of.is_timeless());
-        let published: Vec<OfTime<'_>> = published.map(|of| of.begun_by(self.tz, clock)).collect();
-        let data = self.tables.iter().map(|(table, version)| of_table(table, version));
-        let data: Vec<OfTime<'_>> = data.map(|of| of.begun_by(Tz::UTC, clock)).collect();
+        let published = self.lists.iter().map(periods_of_list).filter(|periods| !periods.is_timeless());
+        let published: Vec<Periods<'_>> = published.map(|periods| periods.begun_by(self.tz, clock)).collect();
+        let data = self.tables.iter().map(|(table, version)| periods_of_table(table, version));
+        let data: Vec<Periods<'_>> = data.map(|periods| periods.begun_by(Tz::UTC, clock)).collect();
 
         let publishes = match &self.exports {
             Some(_) => self.exports_by_time().next().is_some(),
             None => !published.is_empty(),
         };
         // An export without published parts is behind all others.
-        let nothing_yet =
-            self.exports_by_time().any(|name| !published.iter().any(|of| of.name == name && !of.there.is_empty()));
-        let published_until = published.iter().filter_map(|of| of.until(self.tz)).min();
+        let nothing_yet = self
+            .exports_by_time()
+            .any(|name| !published.iter().any(|periods| periods.name == name && !periods.there.is_empty()));
+        let published_until = published.iter().filter_map(|periods| periods.until(self.tz)).min();
         let gaps = match publishes {
-            true => published.iter().filter_map(|of| of.missing(self.tz)).collect(),
-            false => data.iter().filter_map(|of| of.missing(Tz::UTC)).collect(),
+            true => published.iter().filter_map(|periods| periods.missing(self.tz)).collect(),
+            false => data.iter().filter_map(|periods| periods.missing(Tz::UTC)).collect(),
         };
 
         let state = self.last.as_ref().map(|record| state_of(blobs, record, clock)).transpose()?;
@@ -472,7 +473,7 @@ impl JobFacts {
             zone: self.tz,
             state,
             good: self.good,
-            data_until: data.iter().filter_map(|of| of.until(Tz::UTC)).max(),
+            data_until: data.iter().filter_map(|periods| periods.until(Tz::UTC)).max(),
             published_until: published_until.filter(|_| !nothing_yet),
             publishes,
             gaps,
@@ -490,14 +491,14 @@ fn days_of(days: BTreeMap<String, BTreeSet<String>>) -> Vec<DaysOf> {
 }
 
 /// The periods of an export or a table.
-struct OfTime<'a> {
+struct Periods<'a> {
     name: &'a str,
     there: BTreeSet<Period>,
     /// Periods whose query gave no rows of the records that there are.
     empty: BTreeSet<Period>,
 }
 
-impl OfTime<'_> {
+impl Periods<'_> {
     fn is_timeless(&self) -> bool {
         self.there.first().is_some_and(|period| period.per == Per::Query)
     }
@@ -518,21 +519,21 @@ impl OfTime<'_> {
     }
 }
 
-fn of_list(list: &Published) -> OfTime<'_> {
+fn periods_of_list(list: &Published) -> Periods<'_> {
     let there = list.parts.keys().filter_map(|label| period_of(label)).collect();
     let empty = list.empty.iter().filter(|(_, made)| !made.is_gap).filter_map(|(label, _)| period_of(label)).collect();
-    OfTime { name: &list.name, there, empty }
+    Periods { name: &list.name, there, empty }
 }
 
 /// UTC days of windows with cells, in files of their own or in multi-window files.
-fn of_table<'a>(name: &'a str, version: &Version) -> OfTime<'a> {
+fn periods_of_table<'a>(name: &'a str, version: &Version) -> Periods<'a> {
     let shared: Vec<_> = version.ssts().filter_map(|sst| sst.multi_window.as_ref()).collect();
     let held = version
         .windows
         .iter()
         .filter(|window| !window.ssts.is_empty() || shared.iter().any(|joined| joined.holds(window.start)));
     let days = held.flat_map(|window| window.days.keys()).filter_map(|day| NaiveDate::from_epoch_days(*day));
-    OfTime { name, there: days.map(Period::day).collect(), empty: BTreeSet::new() }
+    Periods { name, there: days.map(Period::day).collect(), empty: BTreeSet::new() }
 }
 
 /// Rejected rows. Tables of one source reject the same invalid rows, so the largest number of each source counts.
@@ -558,7 +559,7 @@ mod tests {
     fn days_in_the_future_hide_no_gap_and_no_delay() {
         let of = |days: &[&str]| {
             let there = days.iter().filter_map(|day| period_of(day)).collect();
-            OfTime { name: "T", there, empty: BTreeSet::new() }.begun_by(Tz::UTC, 10 * DAY)
+            Periods { name: "T", there, empty: BTreeSet::new() }.begun_by(Tz::UTC, 10 * DAY)
         };
         let wrong = of(&["1970-01-09", "1970-01-12", "2062-11-20"]);
         assert_eq!(wrong.until(Tz::UTC), Some(12 * DAY));

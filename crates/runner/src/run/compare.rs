@@ -187,11 +187,11 @@ impl Run<'_> {
             Some(_) => upstream.iter().any(|other| other.reason.is_some()).then_some(TableReason::UpstreamChanged),
         };
 
-        let mut there = true;
+        let mut all_exist = true;
         for read in &shape.reads {
-            there &= self.store.table(read).latest()?.is_some();
+            all_exist &= self.store.table(read).latest()?.is_some();
         }
-        if there && !matches!(reason, Some(TableReason::Missing | TableReason::Rebuild)) {
+        if all_exist && !matches!(reason, Some(TableReason::Missing | TableReason::Rebuild)) {
             let stage = self.stage(&|_| {});
             let derived = stage.plan_derived(table, shape, &BTreeSet::new())?;
             if derived.planned.has_work() {
@@ -249,11 +249,11 @@ impl Run<'_> {
         failures: &Failures,
     ) -> Result<(ExportPlan, Option<ComparedExport<'a>>), RunError> {
         let published = stage.published(export)?;
-        let there = self.tables_there(export, reads, &published)?;
+        let existing = self.existing_tables(export, reads, &published)?;
 
         let wanted = PartSelection::new(self.options, failures.labels(&export.name));
-        let is_there = there.len() == reads.len();
-        let compared = is_there.then(|| stage.compare(export, &there, &wanted, published.clone())).transpose();
+        let all_exist = existing.len() == reads.len();
+        let compared = all_exist.then(|| stage.compare(export, &existing, &wanted, published.clone())).transpose();
         let mut read = tables.iter().filter(|table| reads.contains(&table.table));
         let compared = match compared {
             // The export is compared again when its tables are rebuilt.
@@ -307,22 +307,27 @@ impl Run<'_> {
     ///
     /// # Errors
     /// If versions of one that the list of the export names are lost, or one that its parts were made from is gone.
-    fn tables_there(&self, export: &Export, reads: &[String], published: &Published) -> Result<Vec<String>, RunError> {
+    fn existing_tables(
+        &self,
+        export: &Export,
+        reads: &[String],
+        published: &Published,
+    ) -> Result<Vec<String>, RunError> {
         let mut named = KnownVersions::default();
         named.add_list(published);
-        let mut there = Vec::new();
+        let mut existing = Vec::new();
         for table in reads {
             if let Some(newest) = self.store.table(table).latest()? {
                 named.check(self.store, table, &newest)?;
-                there.push(table.clone());
+                existing.push(table.clone());
             }
         }
 
         let mut sources = published.parts.values().flat_map(|part| part.sources.keys());
-        let lost = sources.find(|table| reads.contains(table) && !there.contains(table));
+        let lost = sources.find(|table| reads.contains(table) && !existing.contains(table));
         match lost.filter(|_| !self.options.rebuild) {
             Some(table) => Err(RunError::TableMissing { export: export.name.clone(), table: table.clone() }),
-            None => Ok(there),
+            None => Ok(existing),
         }
     }
 

@@ -367,8 +367,8 @@ fn begin(
     let lock = lock.insert(taken);
     let mut store = lock.over(store);
 
-    let can = store.blobs().capabilities();
-    if can.round_trips {
+    let capabilities = store.blobs().capabilities();
+    if capabilities.round_trips {
         store = store.following_own_commits();
     }
 
@@ -376,11 +376,11 @@ fn begin(
     lock.tell(&record.run);
 
     let runs = Runs::of(store.blobs().as_ref());
-    let since = recent(&record.run).filter(|_| can.round_trips);
+    let since = recent(&record.run).filter(|_| capabilities.round_trips);
     let (newest, last) = runs.newest_and_last(&job.name, since.as_deref())?;
 
     let is_first = newest.is_none();
-    if can.round_trips && is_first {
+    if capabilities.round_trips && is_first {
         marks.check(&store, job, options)?;
     }
 
@@ -394,12 +394,12 @@ fn begin(
     record.continues = unfinished.as_ref().map(|last| last.run.clone());
 
     let blobs = store.blobs().as_ref();
-    let first = Ahead::begin(&store, job, record, || match is_first && can.compares {
+    let first = Ahead::begin(&store, job, record, || match is_first && capabilities.compares {
         true => check_fit(project, blobs, record, options),
         false => Ok(()),
     })?;
     // The newest versions are known by now, without more requests.
-    if can.round_trips && !is_first {
+    if capabilities.round_trips && !is_first {
         marks.check(&store, job, options)?;
     }
     Ok(Some(Begun { store, runtime, storage, first, unfinished }))

@@ -142,9 +142,9 @@ impl Diagnosis {
 
         let tables = or_in_the_way(blobs.list("tables").map_err(RunError::from))?;
         let named = or_in_the_way(KnownVersions::of(blobs, &tables, usize::MAX).map_err(RunError::from))?;
-        let asked = Asked { project, named: &named, without, runtime };
+        let context = TableContext { project, named: &named, without, runtime };
         for table in tables {
-            or_in_the_way(found.table(store, table, asked))?;
+            or_in_the_way(found.table(store, table, context))?;
         }
 
         if let Some(project) = project {
@@ -350,7 +350,7 @@ impl Diagnosis {
         Ok(())
     }
 
-    fn table(&mut self, store: &Store, table: String, asked: Asked<'_>) -> Result<(), RunError> {
+    fn table(&mut self, store: &Store, table: String, context: TableContext<'_>) -> Result<(), RunError> {
         let health = TableHealth::of(&store.table(&table))?;
         if health.newest == 0 && health.damaged.is_empty() {
             // A table that was never committed, left by a killed first run.
@@ -358,14 +358,14 @@ impl Diagnosis {
         }
         *self.read.entry(FindingKind::Manifest).or_default() += health.newest + 1 - health.oldest.min(health.newest);
 
-        let lost = lost_versions(store, &table, &health, asked.named)?;
+        let lost = lost_versions(store, &table, &health, context.named)?;
         let goes_back = lost.is_some() || (!health.is_lost() && health.readable < health.newest);
         let gone = match goes_back {
             true => {
                 let readable = store.table(&table).version(health.readable)?;
                 let TableIdentity { job, spec, .. } = &readable.table;
-                let places = asked.project.map(|project| InputPlaces::new(project, job, &spec.name, asked.runtime));
-                LostInputs::find(store.blobs().as_ref(), places.as_ref(), &readable, asked.without)?
+                let places = context.project.map(|project| InputPlaces::new(project, job, &spec.name, context.runtime));
+                LostInputs::find(store.blobs().as_ref(), places.as_ref(), &readable, context.without)?
             }
             false => LostInputs::default(),
         };
@@ -501,9 +501,9 @@ fn or_in_the_way<T: Default>(found: Result<T, RunError>) -> Result<T, RunError> 
     }
 }
 
-/// What a diagnosis of tables is told.
+/// What the diagnosis of a table needs beside the store.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct TableContext<'a> {
     project: Option<&'a Project>,
     /// The versions that other files of the store name.
     named: &'a KnownVersions,

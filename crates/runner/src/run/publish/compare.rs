@@ -102,12 +102,12 @@ impl<'a> PublishStage<'a> {
             tables.iter().map(|table| self.store.snapshot(table)).collect::<Result<_, _>>()?;
 
         let blobs = self.store.blobs().as_ref();
-        let (others, mut stats) = self.looked_up(export, &published)?;
+        let (others, mut stats) = self.look_up(export, &published)?;
         let inputs = ExportInputs { export, zone: self.job.timezone, snapshots: &snapshots, now: self.options.now };
         let query = inputs.fingerprint();
 
         if published.job.is_empty() {
-            self.found_without_list(export, &inputs.periods(&published), &query, &mut published)?;
+            self.adopt_or_refuse(export, &inputs.periods(&published), &query, &mut published)?;
             stats = blobs.stat_all(&paths(&published))?;
         }
 
@@ -191,7 +191,9 @@ impl<'a> PublishStage<'a> {
     fn refuse_taken(&self, export: &Export, parts: &[StalePart], others: &Others) -> Result<(), RunError> {
         for part in parts {
             match others.get(&part.folder) {
-                Some(owner) if owner.job != self.job.name => return Err(owned(export, &part.folder, &owner.job)),
+                Some(owner) if owner.job != self.job.name => {
+                    return Err(owned_by_other(export, &part.folder, &owner.job));
+                }
                 Some(owner) => {
                     let (export, folder) = (export.name.clone(), part.folder.clone());
                     return Err(RunError::ExportFormer { export, folder, former: owner.export.clone() });
@@ -204,7 +206,7 @@ impl<'a> PublishStage<'a> {
 
     /// What other jobs publish, and the metadata of the listed files, looked up at the same time: in a bucket each is a
     /// list of a page per 1,000 files, one page after the other.
-    fn looked_up(&self, export: &Export, published: &Published) -> Result<(Arc<Others>, Vec<Option<Stat>>), RunError> {
+    fn look_up(&self, export: &Export, published: &Published) -> Result<(Arc<Others>, Vec<Option<Stat>>), RunError> {
         std::thread::scope(|scope| {
             let stats = scope.spawn(|| self.store.blobs().stat_all(&paths(published)));
             let others = self.check_owner(export, published);
@@ -214,7 +216,7 @@ impl<'a> PublishStage<'a> {
     }
 
     /// Adopts, replaces or refuses published files without a list, as the options say.
-    fn found_without_list(
+    fn adopt_or_refuse(
         &self,
         export: &Export,
         made: &[SourcePeriod],
@@ -364,7 +366,7 @@ impl<'a> PublishStage<'a> {
     /// Refuses to publish under the name of another job's export. Returns what other jobs publish.
     fn check_owner(&self, export: &Export, published: &Published) -> Result<Arc<Others>, RunError> {
         if !published.job.is_empty() && published.job != self.job.name {
-            return Err(owned(export, &export.name, &published.job));
+            return Err(owned_by_other(export, &export.name, &published.job));
         }
         if let Some(others) = self.others.get() {
             return Ok(Arc::clone(others));
@@ -397,6 +399,6 @@ fn paths(published: &Published) -> Vec<String> {
     published.parts.values().flat_map(ListedPart::paths).collect()
 }
 
-fn owned(export: &Export, name: &str, owner: &str) -> RunError {
+fn owned_by_other(export: &Export, name: &str, owner: &str) -> RunError {
     RunError::ExportOwned { export: export.name.clone(), name: name.to_owned(), owner: owner.to_owned() }
 }
