@@ -50,7 +50,9 @@ impl Overview {
 
         let mut runs: Vec<RunRecord> = Runs::of(blobs).readable(Some(job))?.collect();
         runs.reverse();
-        runs.iter_mut().filter(|run| run.outcome == Outcome::Running).for_each(|run| run.add_published(blobs));
+        for run in runs.iter_mut().filter(|run| run.outcome == Outcome::Running) {
+            run.add_published(blobs);
+        }
 
         let mut versions: BTreeMap<String, Version> = BTreeMap::new();
         for table in store.tables()? {

@@ -61,58 +61,16 @@ pub(crate) fn text(figures: &Figures<'_>) -> String {
         out.line(LAST_SUCCESS, &[job], *success as f64 / MICROS);
     }
 
-    out.gauge("tidetable_table_rows", "Rows of the last run by table; read = accepted + filtered + rejected + owed.");
-    for load in &record.loads {
-        let stats = &load.stats;
-        for (state, rows) in [
-            ("read", stats.rows_read),
-            ("accepted", stats.rows_accepted),
-            ("filtered", stats.rows_filtered),
-            ("rejected", stats.rows_rejected),
-            ("owed", stats.rows_owed),
-            ("written", stats.rows_written),
-        ] {
-            out.line("tidetable_table_rows", &[job, ("table", load.table.as_str()), ("state", state)], rows as f64);
-        }
-    }
+    out.tables(record);
+    out.parts(record);
 
-    out.gauge("tidetable_table_bytes", "Bytes of the last run by table: in of inputs, out of SSTs.");
-    for load in &record.loads {
-        for (direction, bytes) in [("in", load.stats.bytes_in), ("out", load.stats.bytes_out)] {
-            let labels = [job, ("table", load.table.as_str()), ("direction", direction)];
-            out.line("tidetable_table_bytes", &labels, bytes as f64);
-        }
-    }
-
-    out.gauge("tidetable_table_owed_windows", "Windows that could not be rebuilt, because inputs of them are missing.");
-    for load in &record.loads {
-        out.line("tidetable_table_owed_windows", &[job, ("table", load.table.as_str())], load.owed.len() as f64);
-    }
-
-    let mut parts: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();
-    for part in &record.exports {
-        *parts.entry(&part.export).or_default().entry(part.state.name()).or_default() += 1;
-    }
-    out.gauge("tidetable_export_parts", "Days of the last run by export and by what became of them.");
-    for (export, states) in &parts {
-        for state in STATES {
-            let count = states.get(state.name()).copied().unwrap_or_default();
-            let labels = [job, ("export", *export), ("state", state.name())];
-            out.line("tidetable_export_parts", &labels, count as f64);
-        }
-    }
-
-    out.gauge("tidetable_export_newest_day_timestamp_seconds", "Start of the newest published day, since the epoch.");
+    let name = "tidetable_export_newest_day_timestamp_seconds";
+    out.gauge(name, "Start of the newest published day, since the epoch.");
     for NewestDay { export, start } in newest {
-        let labels = [job, ("export", export.as_str())];
-        out.line("tidetable_export_newest_day_timestamp_seconds", &labels, *start as f64);
+        out.line(name, &[job, ("export", export.as_str())], *start as f64);
     }
 
-    out.gauge("tidetable_checks_failed", "Checks that did not hold in the last run, by severity.");
-    for (name, severity) in [("error", Severity::Error), ("warn", Severity::Warn)] {
-        let failed = record.checks.iter().filter(|check| !check.passed && check.severity == severity).count();
-        out.line("tidetable_checks_failed", &[job, ("severity", name)], failed as f64);
-    }
+    out.checks(record);
     out.text
 }
 
@@ -172,6 +130,72 @@ impl Text {
             self.gauge("tidetable_run_duration_seconds", "How long the last run took.");
             let took = finished.saturating_sub(record.started).max(0);
             self.line("tidetable_run_duration_seconds", &[job], took as f64 / MICROS);
+        }
+    }
+
+    /// Rows, bytes and owed windows of each table that was loaded.
+    fn tables(&mut self, record: &RunRecord) {
+        let job = ("job", record.job.as_str());
+
+        self.gauge(
+            "tidetable_table_rows",
+            "Rows of the last run by table; read = accepted + filtered + rejected + owed.",
+        );
+        for load in &record.loads {
+            let stats = &load.stats;
+            for (state, rows) in [
+                ("read", stats.rows_read),
+                ("accepted", stats.rows_accepted),
+                ("filtered", stats.rows_filtered),
+                ("rejected", stats.rows_rejected),
+                ("owed", stats.rows_owed),
+                ("written", stats.rows_written),
+            ] {
+                let labels = [job, ("table", load.table.as_str()), ("state", state)];
+                self.line("tidetable_table_rows", &labels, rows as f64);
+            }
+        }
+
+        self.gauge("tidetable_table_bytes", "Bytes of the last run by table: in of inputs, out of SSTs.");
+        for load in &record.loads {
+            for (direction, bytes) in [("in", load.stats.bytes_in), ("out", load.stats.bytes_out)] {
+                let labels = [job, ("table", load.table.as_str()), ("direction", direction)];
+                self.line("tidetable_table_bytes", &labels, bytes as f64);
+            }
+        }
+
+        let name = "tidetable_table_owed_windows";
+        self.gauge(name, "Windows that could not be rebuilt, because inputs of them are missing.");
+        for load in &record.loads {
+            self.line(name, &[job, ("table", load.table.as_str())], load.owed.len() as f64);
+        }
+    }
+
+    /// The number of parts of each export, by state.
+    fn parts(&mut self, record: &RunRecord) {
+        let mut parts: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();
+        for part in &record.exports {
+            *parts.entry(&part.export).or_default().entry(part.state.name()).or_default() += 1;
+        }
+
+        let name = "tidetable_export_parts";
+        self.gauge(name, "Days of the last run by export and by what became of them.");
+        for (export, states) in &parts {
+            for state in STATES {
+                let count = states.get(state.name()).copied().unwrap_or_default();
+                let labels = [("job", record.job.as_str()), ("export", *export), ("state", state.name())];
+                self.line(name, &labels, count as f64);
+            }
+        }
+    }
+
+    /// The number of checks that did not hold, by severity.
+    fn checks(&mut self, record: &RunRecord) {
+        let name = "tidetable_checks_failed";
+        self.gauge(name, "Checks that did not hold in the last run, by severity.");
+        for (label, severity) in [("error", Severity::Error), ("warn", Severity::Warn)] {
+            let failed = record.checks.iter().filter(|check| !check.passed && check.severity == severity).count();
+            self.line(name, &[("job", record.job.as_str()), ("severity", label)], failed as f64);
         }
     }
 

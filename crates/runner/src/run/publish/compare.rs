@@ -137,13 +137,7 @@ impl<'a> PublishStage<'a> {
         }
 
         let mut notes = audit.notes;
-        for snapshot in snapshots.iter().filter(|snapshot| self.is_undeclared(snapshot)) {
-            let (job, table) = (&self.job.name, snapshot.table().name());
-            notes.push(format!(
-                "warning: {} reads {table}, which job {job} made and no longer declares: no run adds to it",
-                export.name
-            ));
-        }
+        notes.extend(self.undeclared_notes(export, &snapshots));
         let tables = tables.to_vec();
         Ok(ComparedExport {
             export,
@@ -353,9 +347,19 @@ impl<'a> PublishStage<'a> {
         Ok(found)
     }
 
-    /// Whether a table was made by this job, which no longer declares it.
-    fn is_undeclared(&self, snapshot: &Snapshot) -> bool {
-        snapshot.version().table.job == self.job.name && self.job.table(snapshot.table().name()).is_none()
+    /// Warnings of tables that an export reads and that this job made and no longer declares.
+    fn undeclared_notes(&self, export: &Export, snapshots: &[Snapshot]) -> Vec<String> {
+        let mut notes = Vec::new();
+        for snapshot in snapshots.iter().filter(|snapshot| snapshot.version().table.job == self.job.name) {
+            let (job, table) = (&self.job.name, snapshot.table().name());
+            if self.job.table(table).is_none() {
+                notes.push(format!(
+                    "warning: {} reads {table}, which job {job} made and no longer declares: no run adds to it",
+                    export.name
+                ));
+            }
+        }
+        notes
     }
 
     /// The list of an export of the job.

@@ -387,7 +387,9 @@ impl<'a> LoadStage<'a> {
     ) -> Result<DiscoveredFiles, StoreError> {
         if !found.work_files.is_empty() {
             let mut inputs = BTreeSet::new();
-            bases.clone().for_each(|base| add_names(base.known(), &mut inputs));
+            for base in bases.clone() {
+                add_names(base.known(), &mut inputs);
+            }
             found.keep_work_files(|path| inputs.contains(path));
         }
         if !found.unmatched.is_empty() && !bases.clone().any(|base| !base.known().inputs.is_empty()) {
