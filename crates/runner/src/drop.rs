@@ -16,7 +16,6 @@ use tidetable_upkeep::pinned;
 
 use crate::fault::error::RunError;
 use crate::fault::stop::Stop;
-use crate::lock::lease::LeaseTimes;
 use crate::lock::{Lock, NamedLock, lock_named, take_all};
 
 /// Files removed in one call: a request of S3 takes as many.
@@ -160,9 +159,9 @@ impl DropPlan {
     /// [`RunError::Running`] if a job runs, and those of the storage.
     pub fn lock(&self, store: &Store, project: &Project, stop: &Stop) -> Result<DropLock, RunError> {
         if self.job.is_empty() {
-            return Ok(DropLock { _of_job: None, _of_all: take_all(store.blobs(), LeaseTimes::default())? });
+            return Ok(DropLock { _of_job: None, _of_all: take_all(store.blobs())? });
         }
-        match lock_named(project, store.blobs(), (&self.job, "drop"), stop) {
+        match lock_named(project, store.blobs(), &self.job, "drop", stop) {
             Ok(lock) => Ok(DropLock { _of_job: Some(lock), _of_all: Vec::new() }),
             // Its advice is for runs.
             Err(RunError::Locked { job, run, place }) => Err(RunError::Running { job, run, place }),

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tidetable_ingest::RejectedRow;
 use tidetable_job::{Stage, Table, several, shell_word};
 use tidetable_record::{
-    Added, CompactionRecord, DamageRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path,
+    Added, CompactionRecord, InputRecord, InputState, LoadRecord, RunRecord, rejected_rows, rejects_path,
 };
 use tidetable_store::StoreError;
 use tidetable_upkeep::compaction::{CompactionExtent, CompactionPlan};
