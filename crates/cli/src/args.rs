@@ -143,7 +143,7 @@ pub enum Command {
     Delete(Delete),
     /// Delete all rows of a table whose key begins with a prefix
     DropRows(DropRows),
-    /// Remove a table or export that no job declares, with all its versions and files
+    /// Remove a table or export that no job declares; all its versions and files go
     Drop(Drop),
     /// Merge the files of each window of a table, and remove deleted and expired cells
     Compact(Compact),
