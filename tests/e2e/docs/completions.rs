@@ -59,6 +59,7 @@ fn offered(project: &Project, shell: &str, args: &[&str]) -> Vec<String> {
 }
 
 /// The sample after a run, with the command in `bin`; `None` where a shell is not installed.
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
 fn project_for(shell: &str) -> Option<Project> {
     if Command::new(shell).arg("--version").output().is_err() {
         eprintln!("skipped: there is no {shell}");

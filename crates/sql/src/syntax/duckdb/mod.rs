@@ -74,17 +74,14 @@ impl VisitorMut for DuckDb<'_> {
 /// `ORDER BY ALL` as the places of the columns, where the query names them: DataFusion orders by columns alone.
 fn number_order(query: &mut Query) {
     let (SetExpr::Select(select), Some(order)) = (query.body.as_ref(), &mut query.order_by) else { return };
-    let OrderByKind::All(options) = &order.kind else { return };
+    let OrderByKind::All(options) = order.kind else { return };
     let is_named = |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
     if select.projection.is_empty() || !select.projection.iter().all(is_named) {
         return;
     }
 
-    let places = (1..=select.projection.len()).map(|place| OrderByExpr {
-        expr: number(place as i64),
-        options: options.clone(),
-        with_fill: None,
-    });
+    let places =
+        (1..=select.projection.len()).map(|place| OrderByExpr { expr: number(place as i64), options, with_fill: None });
     order.kind = OrderByKind::Expressions(places.collect());
 }
 
