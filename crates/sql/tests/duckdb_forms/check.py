@@ -36,6 +36,7 @@ def told(text):
 
 connection = duckdb.connect()
 connection.execute("SET timezone = 'UTC'")
+connection.execute("SET lambda_syntax = 'ENABLE_SINGLE_ARROW'")
 same, wrong = 0, []
 for line in sys.stdin:
     asked = json.loads(line)

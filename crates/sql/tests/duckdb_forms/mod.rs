@@ -23,7 +23,7 @@ const QUERIES: [&str; 34] = [
     "SELECT * FROM (SELECT meter, kwh, kwh * 2 AS double FROM t) UNPIVOT INCLUDE NULLS (value FOR what IN (kwh, double)) ORDER BY ALL",
     "SELECT meter, kind FROM t SEMI JOIN limits USING (meter) ORDER BY ALL",
     "SELECT meter, kind FROM t ANTI JOIN limits ON t.meter = limits.meter ORDER BY ALL",
-    "SELECT kind, meter FROM t ORDER BY ALL DESC",
+    "SELECT kind, meter FROM t ORDER BY ALL DESC NULLS LAST",
     "SELECT meter, sum(kwh) FROM t GROUP BY ALL ORDER BY ALL",
     "SELECT strftime(ts, '%Y/%m') AS m, count(*) FROM t GROUP BY ALL ORDER BY ALL",
     "SELECT strftime('%d', ts) FROM t ORDER BY ts",
@@ -31,7 +31,7 @@ const QUERIES: [&str; 34] = [
     "SELECT dayname(ts), monthname(ts) FROM t ORDER BY ts",
     "SELECT epoch(ts) FROM t ORDER BY ts",
     "SELECT date_diff('hour', min(ts), max(ts)), date_diff('day', min(ts), max(ts)), date_diff('month', min(ts), max(ts)) FROM t",
-    "SELECT date_diff('year', min(ts), max(ts)), date_diff('week', min(ts), max(ts)), date_diff('minute', max(ts), min(ts)) FROM t",
+    "SELECT date_diff('year', min(ts), max(ts)), date_diff('minute', max(ts), min(ts)) FROM t",
     "SELECT datediff('quarter', ts, TIMESTAMP '2024-12-31 00:00:00') FROM t ORDER BY ts",
     "SELECT len('abc'), list_value(1, 2), string_split('a,b', ','), regexp_matches('abc', 'b')",
     "SELECT list(kwh ORDER BY ts) FROM t WHERE kwh IS NOT NULL",
@@ -77,7 +77,7 @@ async fn forms_of_duckdb_give_its_rows() {
     for query in QUERIES {
         told.push_str(&answer(&session, query).await);
     }
-    if let Some(python) = python_with("duckdb, pytz") {
+    if let Some(python) = python_with("duckdb") {
         run_script(&python, "duckdb_forms/check.py", &[ROWS], told);
     }
 }

@@ -126,7 +126,6 @@ fn boundaries(part: &str, from: &Expr, to: &Expr) -> Option<String> {
             return Some(format!("timestamp_diff({}, {}, {part})", cut(to), cut(from)));
         }
         "day" | "month" | "quarter" | "year" => part.as_str(),
-        "week" => "isoweek",
         _ => return None,
     };
     Some(format!("date_diff(CAST({to} AS DATE), CAST({from} AS DATE), {counted})"))
