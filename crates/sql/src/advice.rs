@@ -29,6 +29,8 @@ const FUNCTIONS: [(&str, &str); 4] = [
 /// What to write instead of a statement that the parser refuses.
 pub(crate) fn for_statement(query: &str) -> Option<&'static str> {
     let words = query.to_ascii_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+    // What is read is no form to be told of.
+    let words = words.replace("filter (where", "");
     let statement = STATEMENTS.iter().find(|(word, _)| words.starts_with(word));
     let form = || FORMS.iter().find(|(form, _)| words.contains(form));
     statement.or_else(form).map(|(_, advice)| *advice)
@@ -54,7 +56,7 @@ mod tests {
         ] {
             assert!(for_statement(query).is_some(), "{query}");
         }
-        assert_eq!(for_statement("select 1"), None);
+        assert_eq!(for_statement("select sum(v) FILTER (WHERE v > 1) fro t"), None);
         assert!(for_function("COLUMNS").is_some() && for_function("sum").is_none());
     }
 }

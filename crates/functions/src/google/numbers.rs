@@ -176,37 +176,33 @@ pub(crate) fn steps(start: i64, end: i64, step: i64) -> Result<Vec<i64>, String>
     Ok((0..=count as i64).map(|at| start + at * step).collect())
 }
 
-/// One over a function of an angle, which is not 0.
-fn reciprocal<'a>(of: f64) -> Row<'a> {
-    match of == 0.0 {
-        true => Err("division by zero".to_owned()),
-        false => Ok(Value::Float(1.0 / of)),
+/// One over a function of an angle, which must not be 0.
+fn reciprocal<'a>(args: &[Value<'a>], of: fn(f64) -> f64) -> Row<'a> {
+    let [angle] = args else { return Ok(Value::Null) };
+    match of(angle.as_float()) {
+        0.0 => Err("division by zero".to_owned()),
+        value => Ok(Value::Float(1.0 / value)),
     }
 }
 
 fn coth<'a>(args: &[Value<'a>]) -> Row<'a> {
-    let [angle] = args else { return Ok(Value::Null) };
-    reciprocal(angle.as_float().tanh())
+    reciprocal(args, f64::tanh)
 }
 
 fn csc<'a>(args: &[Value<'a>]) -> Row<'a> {
-    let [angle] = args else { return Ok(Value::Null) };
-    reciprocal(angle.as_float().sin())
+    reciprocal(args, f64::sin)
 }
 
 fn csch<'a>(args: &[Value<'a>]) -> Row<'a> {
-    let [angle] = args else { return Ok(Value::Null) };
-    reciprocal(angle.as_float().sinh())
+    reciprocal(args, f64::sinh)
 }
 
 fn sec<'a>(args: &[Value<'a>]) -> Row<'a> {
-    let [angle] = args else { return Ok(Value::Null) };
-    reciprocal(angle.as_float().cos())
+    reciprocal(args, f64::cos)
 }
 
 fn sech<'a>(args: &[Value<'a>]) -> Row<'a> {
-    let [angle] = args else { return Ok(Value::Null) };
-    reciprocal(angle.as_float().cosh())
+    reciprocal(args, f64::cosh)
 }
 
 /// The numbers of two vectors of one length.

@@ -13,7 +13,7 @@ const ROWS: &str = "WITH t(meter, kind, ts, kwh) AS (VALUES
  (2, 'a', TIMESTAMP '2024-02-05 11:00:01', 8.0), (2, NULL, TIMESTAMP '2024-04-01 00:00:00', 3.0)),
  limits(meter, most) AS (VALUES (1, 2.0), (3, 1.0)) ";
 
-const QUERIES: [&str; 34] = [
+const QUERIES: [&str; 35] = [
     "SELECT * FROM t PIVOT (sum(kwh) FOR kind IN ('a', 'b')) ORDER BY ALL",
     "SELECT * FROM (SELECT meter, kind, kwh FROM t) PIVOT (sum(kwh) FOR kind IN ('a', 'b')) ORDER BY meter",
     "SELECT meter, a_total, b_most FROM (SELECT meter, kind, kwh FROM t) PIVOT (sum(kwh) AS total, max(kwh) AS most FOR kind IN ('a', 'b')) \
@@ -28,6 +28,7 @@ const QUERIES: [&str; 34] = [
     "SELECT strftime(ts, '%Y/%m') AS m, count(*) FROM t GROUP BY ALL ORDER BY ALL",
     "SELECT strftime('%d', ts) FROM t ORDER BY ts",
     "SELECT year(ts), quarter(ts), month(ts), day(ts), hour(ts), minute(ts), dayofyear(ts), dayofweek(ts), week(ts) FROM t ORDER BY ts",
+    "SELECT year(birthday), week(workday) FROM (SELECT ts AS birthday, ts AS workday FROM t) ORDER BY ALL",
     "SELECT dayname(ts), monthname(ts) FROM t ORDER BY ts",
     "SELECT epoch(ts) FROM t ORDER BY ts",
     "SELECT date_diff('hour', min(ts), max(ts)), date_diff('day', min(ts), max(ts)), date_diff('month', min(ts), max(ts)) FROM t",

@@ -4,8 +4,7 @@ use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{Expr, Function, Ident, ObjectName, ObjectNamePart, Value};
 
 use crate::syntax::dialect::parser_of;
-use crate::syntax::googlesql::functions::{as_lambda, lambda, set};
-use crate::syntax::rewrite::syntax::arguments;
+use crate::syntax::rewrite::syntax::{arguments, is_function, is_text};
 
 /// Functions with the same arguments under another name.
 const OTHER_NAMES: [(&str, &str); 20] = [
@@ -32,13 +31,11 @@ const OTHER_NAMES: [(&str, &str); 20] = [
 ];
 
 /// Parts of a date or time that are functions of their own, and the names that `date_part` has for them.
-const PARTS: [(&str, &str); 16] = [
-    ("century", "century"),
+const PARTS: [(&str, &str); 14] = [
     ("day", "day"),
     ("dayofmonth", "day"),
     ("dayofweek", "dow"),
     ("dayofyear", "doy"),
-    ("decade", "decade"),
     ("epoch", "epoch"),
     ("hour", "hour"),
     ("minute", "minute"),
@@ -57,25 +54,14 @@ pub(super) fn replaced(state: &SessionState, function: &mut Function) -> Option<
     let name = name.value.to_ascii_lowercase();
     let args = arguments(function)?;
 
-    if let ("list_transform" | "list_filter" | "array_transform" | "array_filter", [list, body]) =
-        (name.as_str(), args.as_slice())
-        && let Some((item, body)) = lambda(body)
-    {
-        let known = name.replace("list_", "array_");
-        return set(function, &known, vec![list.clone(), as_lambda(item, body)]);
-    }
     if let Some(text) = in_another_form(&name, &args, function) {
         return parser_of(&text).ok()?.parse_expr().ok();
     }
-    if is_known(state, &name) {
+    if is_function(state, &name) {
         return None;
     }
-    // `WEEK(MONDAY)` is a part of GoogleSQL.
-    let is_weekday = |value: &Expr| {
-        name == "week" && matches!(value, Expr::Identifier(day) if day.value.to_ascii_lowercase().ends_with("day"))
-    };
     if let (Some((_, part)), [value]) = (PARTS.iter().find(|(other, _)| *other == name), args.as_slice())
-        && !is_weekday(value)
+        && !(name == "week" && is_weekday(value))
     {
         return parser_of(&format!("date_part('{part}', {value})")).ok()?.parse_expr().ok();
     }
@@ -85,11 +71,10 @@ pub(super) fn replaced(state: &SessionState, function: &mut Function) -> Option<
     None
 }
 
-/// Whether the session has a function of this name.
-fn is_known(state: &SessionState, name: &str) -> bool {
-    state.scalar_functions().contains_key(name)
-        || state.aggregate_functions().contains_key(name)
-        || state.window_functions().contains_key(name)
+/// Whether an expression names a day of the week: `WEEK(MONDAY)` is a part of time in GoogleSQL.
+fn is_weekday(expr: &Expr) -> bool {
+    const DAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+    matches!(expr, Expr::Identifier(name) if DAYS.contains(&name.value.to_ascii_lowercase().as_str()))
 }
 
 /// The expression for a call whose arguments DataFusion's function of the same name does not take, or that it has in another form.
@@ -106,9 +91,6 @@ fn in_another_form(name: &str, args: &[Expr], function: &Function) -> Option<Str
             Value::SingleQuotedString(part) => boundaries(part, from, to),
             _ => None,
         },
-        ("count_if", [condition]) => {
-            Some(with_clauses(function, "count", &format!("CASE WHEN {condition} THEN 1 END")))
-        }
         ("arg_max" | "argmax" | "max_by", [value, by, count]) => greatest(function, value, by, count, "DESC"),
         ("arg_min" | "argmin" | "min_by", [value, by, count]) => greatest(function, value, by, count, "ASC"),
         ("max", [value, count]) => greatest(function, value, value, count, "DESC"),
@@ -131,24 +113,13 @@ fn boundaries(part: &str, from: &Expr, to: &Expr) -> Option<String> {
     Some(format!("date_diff(CAST({to} AS DATE), CAST({from} AS DATE), {counted})"))
 }
 
-/// The values of the `count` rows with the greatest, or least, `by`, in that order.
+/// The values of the `count` rows with the greatest, or least, `by`, in that order; of equal ones the greatest, or least, values first.
 fn greatest(function: &Function, value: &Expr, by: &Expr, count: &Expr, order: &str) -> Option<String> {
     if function.over.is_some() {
         return None;
     }
     let filter = function.filter.as_ref().map_or(String::new(), |filter| format!(" AND ({filter})"));
     Some(format!(
-        "array_slice(array_agg({value} ORDER BY {by} {order}) FILTER (WHERE {by} IS NOT NULL{filter}), 1, {count})"
+        "array_slice(array_agg({value} ORDER BY {by} {order}, {value} {order}) FILTER (WHERE {by} IS NOT NULL{filter}), 1, {count})"
     ))
-}
-
-/// A call of another function over `args`, with the clauses behind the call of `function`.
-fn with_clauses(function: &Function, name: &str, args: &str) -> String {
-    let filter = function.filter.as_ref().map_or(String::new(), |filter| format!(" FILTER (WHERE {filter})"));
-    let over = function.over.as_ref().map_or(String::new(), |over| format!(" OVER {over}"));
-    format!("{name}({args}){filter}{over}")
-}
-
-fn is_text(expr: &Expr) -> bool {
-    matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
 }

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use tidetable_functions::{INDEX, google_name};
 
-use crate::syntax::rewrite::syntax::{arguments, call, number, take};
+use crate::syntax::rewrite::syntax::{arguments, call, is_function, is_text, number, take};
 
 /// Functions under another name, with the same arguments.
 const OTHER_NAMES: [(&str, &str); 14] = [
@@ -106,13 +106,6 @@ impl VisitorMut for GoogleFunctions<'_> {
 }
 
 impl GoogleFunctions<'_> {
-    /// Whether DataFusion has a function of this name.
-    fn is_known(&self, name: &str) -> bool {
-        self.state.scalar_functions().contains_key(name)
-            || self.state.aggregate_functions().contains_key(name)
-            || self.state.window_functions().contains_key(name)
-    }
-
     /// In GoogleSQL, `value[n]` counts from 0 where the value is an array.
     fn name_items(&self, access_chain: &mut [AccessExpr]) {
         if !self.is_google {
@@ -139,7 +132,7 @@ impl GoogleFunctions<'_> {
 
         match (name.as_str(), args.as_slice()) {
             ("if", [condition, yes, no]) => return Some(case(condition, yes, no)),
-            ("countif", [condition]) => {
+            ("countif" | "count_if", [condition]) => {
                 let counted = case(condition, &number(1), &null());
                 return set(function, "count", vec![counted]);
             }
@@ -166,9 +159,9 @@ impl GoogleFunctions<'_> {
             ("log", [value, base]) if self.is_google => {
                 return Some(call("log", vec![base.clone(), value.clone()]));
             }
-            ("array_transform" | "array_filter", [list, body]) if self.is_google => {
+            ("array_transform" | "array_filter" | "list_transform" | "list_filter", [list, body]) => {
                 let (item, body) = lambda(body)?;
-                return set(function, &name, vec![list.clone(), as_lambda(item, body)]);
+                return set(function, &name.replace("list_", "array_"), vec![list.clone(), as_lambda(item, body)]);
             }
             ("timestamp_trunc" | "date_trunc", [first, _]) if is_text(first) => return None,
             _ => {}
@@ -177,7 +170,7 @@ impl GoogleFunctions<'_> {
         if let Some(args) = with_part(&name, &args).or_else(|| with_interval(&name, &args)) {
             return Some(call(&google_name(&name, is_safe)?, args));
         }
-        if (self.is_google || !self.is_known(&name) || is_safe)
+        if (self.is_google || !is_function(self.state, &name) || is_safe)
             && let Some(registered) = google_name(&name, is_safe)
         {
             function.name = ObjectName::from(vec![Ident::new(registered)]);
@@ -185,7 +178,7 @@ impl GoogleFunctions<'_> {
         }
         if let Some((_, known)) = OTHER_NAMES.iter().find(|(other, _)| *other == name)
             && !is_safe
-            && (self.is_google || !self.is_known(&name))
+            && (self.is_google || !is_function(self.state, &name))
         {
             function.name = ObjectName::from(vec![Ident::new(*known)]);
         }
@@ -221,7 +214,7 @@ fn name_of(name: &ObjectName) -> Option<(String, bool)> {
 }
 
 /// Gives a function another name and arguments; its clauses stay.
-pub(crate) fn set(function: &mut Function, name: &str, args: Vec<Expr>) -> Option<Expr> {
+fn set(function: &mut Function, name: &str, args: Vec<Expr>) -> Option<Expr> {
     function.name = ObjectName::from(vec![Ident::new(name)]);
     if let FunctionArguments::List(list) = &mut function.args {
         list.args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
@@ -231,7 +224,7 @@ pub(crate) fn set(function: &mut Function, name: &str, args: Vec<Expr>) -> Optio
 }
 
 /// Item and body of `item -> body`, which the parser takes for an operator that binds more tightly than a comparison.
-pub(crate) fn lambda(expr: &Expr) -> Option<(Ident, Expr)> {
+fn lambda(expr: &Expr) -> Option<(Ident, Expr)> {
     let Expr::BinaryOp { left, op, right } = expr else { return None };
     match (op, left.as_ref()) {
         (BinaryOperator::Arrow, Expr::Identifier(item)) => Some((item.clone(), right.as_ref().clone())),
@@ -242,7 +235,7 @@ pub(crate) fn lambda(expr: &Expr) -> Option<(Ident, Expr)> {
     }
 }
 
-pub(crate) fn as_lambda(item: Ident, body: Expr) -> Expr {
+fn as_lambda(item: Ident, body: Expr) -> Expr {
     let param = LambdaFunctionParameter { name: item, data_type: None };
     let params = OneOrManyWithParens::One(param);
     Expr::Lambda(LambdaFunction { params, body: Box::new(body), syntax: LambdaSyntax::Arrow })
@@ -288,10 +281,6 @@ fn is_index(expr: &Expr) -> bool {
     const INDEXES: [&str; 5] = ["offset", "safe_offset", "ordinal", "safe_ordinal", INDEX];
     let Expr::Function(function) = expr else { return false };
     name_of(&function.name).is_some_and(|(name, _)| INDEXES.contains(&name.as_str()))
-}
-
-fn is_text(expr: &Expr) -> bool {
-    matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
 }
 
 fn text(text: &str) -> Expr {

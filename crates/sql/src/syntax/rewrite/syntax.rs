@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
     ObjectNamePart, Value, VisitMut, VisitorMut,
@@ -35,6 +36,18 @@ pub(crate) fn arguments(function: &Function) -> Option<Vec<Expr>> {
         }
     }
     Some(args)
+}
+
+/// Whether an expression is text, written out.
+pub(crate) fn is_text(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
+}
+
+/// Whether the session has a function of this name, in lower case.
+pub(crate) fn is_function(state: &SessionState, name: &str) -> bool {
+    state.scalar_functions().contains_key(name)
+        || state.aggregate_functions().contains_key(name)
+        || state.window_functions().contains_key(name)
 }
 
 /// A whole number.
